@@ -37,12 +37,12 @@ struct CallAttempt {
   std::string ToString() const;
 };
 
-// All attempts of a call in order, also of a call that succeeded. The message of a failed call's
-// Status contains the same. A value, thread-compatible.
+// All attempts of a call in order, also if the call succeeded. The message of a failed call's
+// Status contains the same facts. A value, thread-compatible.
 struct CallReport {
   std::vector<CallAttempt> attempts{};
   std::optional<Reason> refusal{};  // the refusal that the caller received
-  Milliseconds retry_after{0};      // the server's advice with it; 0: none
+  Milliseconds retry_after{0};      // the server's advised wait; 0: none
   bool from_memory = false;         // the id came from a local range, without a server
 };
 

@@ -27,11 +27,9 @@ Result<T> Get(Engine& engine, Ask ask, const CallOptions& call, T Reply::*part) 
   return std::move(reply.*part);
 }
 
-template <typename T>
-using Done = std::function<void(Result<T>)>;
-
-template <typename T>
-void Start(Engine& engine, Ask ask, const CallOptions& call, T Reply::*part, Done<T> done) {
+// `done` gets a Result<T>. It is a template so that a call allocates one function, not two.
+template <typename T, typename Done>
+void Start(Engine& engine, Ask ask, const CallOptions& call, T Reply::*part, Done done) {
   engine.Start(std::move(ask), call, [part, done = std::move(done)](Status status, Reply& reply) {
     done(status.ok() ? Result<T>(std::move(reply.*part)) : Result<T>(std::move(status)));
   });
@@ -41,7 +39,8 @@ void ReportFromMemory(const CallOptions& call) {
   if (call.report != nullptr) *call.report = {.from_memory = true};
 }
 
-void StartId(Engine& engine, std::string_view tag, const CallOptions& call, Done<int64_t> done) {
+template <typename Done>
+void StartId(Engine& engine, std::string_view tag, const CallOptions& call, Done done) {
   if (const std::optional<int64_t> id = engine.TakeLocal(tag)) {
     ReportFromMemory(call);
     return engine.Answer([id = *id, done = std::move(done)] { done(id); });
@@ -55,19 +54,17 @@ void StartId(Engine& engine, std::string_view tag, const CallOptions& call, Done
 class Client::Impl {
  public:
   explicit Impl(ClientOptions options)
-      : options_(std::move(options)), engine_(new Engine(options_)) {}
+      : options_(std::move(options)), engine_(Engine::Open(options_)) {}
 
   ~Impl() {
     Engine* engine = engine_.load(std::memory_order_acquire);
-    if (!engine->InChild()) delete engine;
+    if (!engine->InChild()) engine->Close();
   }
 
   Engine& engine() {
     Engine* engine = engine_.load(std::memory_order_acquire);
     return engine->InChild() ? Reborn(engine) : *engine;
   }
-
-  const ClientOptions& options() const { return options_; }
 
   // The result of a call, for its callback.
   template <typename T>
@@ -80,35 +77,35 @@ class Client::Impl {
 
   // Returns a function that runs `done` where the program runs its callbacks.
   template <typename T>
-  Done<T> There(Callback<T> done) const {
-    if (!options_.callbacks) {
-      return [done = std::move(done)](Result<T> result) { CallHook(done, std::move(result)); };
-    }
-    return [this, done = std::move(done)](Result<T> result) {
-      // The program may throw after it has taken or even run the function, and must not run it
-      // twice.
-      const std::function<void()> run = [done,
-                                         held = std::make_shared<Held<T>>(std::move(result))] {
-        if (!held->taken.exchange(true)) done(std::move(held->result));
-      };
-      try {
-        options_.callbacks(run);
-      } catch (...) {
-        CallHook(run);
-      }
-    };
+  auto There(Callback<T> done) const {
+    return [this, done = std::move(done)](Result<T> result) { Run(done, std::move(result)); };
   }
 
  private:
+  template <typename T>
+  void Run(const Callback<T>& done, Result<T> result) const {
+    if (!options_.callbacks) return CallHook(done, std::move(result));
+    // The program may throw after it has taken or even run the function, and must not run it twice.
+    const std::function<void()> run = [done, held = std::make_shared<Held<T>>(std::move(result))] {
+      if (!held->taken.exchange(true)) done(std::move(held->result));
+    };
+    try {
+      options_.callbacks(run);
+    } catch (...) {
+      CallHook(run);
+    }
+  }
+
   // Uses no lock: in the child, a thread that does not exist there could hold it.
   Engine& Reborn(Engine* inherited) {
-    auto own = std::make_unique<Engine>(options_);
-    if (!engine_.compare_exchange_strong(inherited, own.get(), std::memory_order_acq_rel)) {
+    Engine* const own = Engine::Open(options_);
+    if (!engine_.compare_exchange_strong(inherited, own, std::memory_order_acq_rel)) {
+      own->Close();
       return *inherited;  // another thread has created it
     }
     CallHook(options_.on_event,
              ClientEvent{ClientEvent::Kind::kForked, "", "starts again in a forked child"});
-    return *own.release();
+    return *own;
   }
 
   const ClientOptions options_;
@@ -160,7 +157,9 @@ Result<std::string> Client::GetText(std::string_view tag, const CallOptions& cal
 Result<Explanation> Client::Explain(int64_t id, std::string_view layout, const CallOptions& call) {
   Ask ask = AskFor(Ask::Method::kExplain, {}, id);
   ask.layout = layout;
-  return Get(impl_->engine(), std::move(ask), call, &Reply::explanation);
+  Engine& engine = impl_->engine();
+  FIRN_ASSIGN(const Reply reply, engine.Call(std::move(ask), engine.DeadlineOf(call), call.report));
+  return *reply.explanation;
 }
 
 void Client::GetId(std::string_view tag, Callback<int64_t> done, const CallOptions& call) {
@@ -195,7 +194,7 @@ std::future<Result<int64_t>> Client::GetIdLater(std::string_view tag, const Call
 Result<std::unique_ptr<LocalGenerator>> Client::OpenGenerator(LeaseOptions options,
                                                               Milliseconds patience) const {
   FIRN_TRY(CheckLeaseOptions(options));
-  auto sender = std::make_shared<client::LeaseSender>(impl_->options());
+  auto sender = std::make_shared<client::LeaseSender>(impl_->engine().shared_from_this());
   FIRN_TRY(sender->status());
   auto generator = std::make_unique<LocalGenerator>(std::move(options), std::move(sender));
   FIRN_TRY(generator->AwaitLease(patience));

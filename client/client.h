@@ -42,8 +42,8 @@ namespace firn {
 //
 // Sharp edge: callbacks run on a thread of the client, unless ClientOptions::callbacks runs them
 // elsewhere. They may call any method. On that thread, a callback that blocks delays all other
-// asynchronous calls, also beyond their deadlines, but not blocking calls. What a callback or hook
-// throws is discarded.
+// asynchronous calls, also beyond their deadlines, but not blocking calls. Exceptions of a callback
+// or hook are discarded.
 class Client {
  public:
   // The callback of a call. Not default-constructible, so that `{}` means the options of a call.
@@ -106,8 +106,8 @@ class Client {
   // --- ids made by this program -----------------------------------------------------------------
 
   // Opens a generator of ids under a leased machine id, and waits for its first lease, at most
-  // `patience`. It uses the servers and TLS of this client through connections of its own, and may
-  // outlive the client. kUnavailable: why there is no lease.
+  // `patience`. It uses the servers and TLS of this client, over its own connections, and may
+  // outlive the client. kUnavailable: there is no lease; the message says why.
   Result<std::unique_ptr<LocalGenerator>> OpenGenerator(
       LeaseOptions options, Milliseconds patience = Milliseconds(10'000)) const;
 

@@ -25,8 +25,8 @@ struct ClientEvent {
 };
 std::string_view EventName(ClientEvent::Kind kind);
 
-// Called on the thread that noticed the event, also on several at once; must return soon, and must
-// not call the client.
+// Called on the thread that noticed the event, also on several at once; must return soon, since
+// ids and renewals of leases wait for it; and must not call the client.
 using EventHook = std::function<void(const ClientEvent&)>;
 
 }  // namespace firn

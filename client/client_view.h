@@ -37,7 +37,7 @@ struct ClientCounters {
   uint64_t probes = 0;        // probes that were sent
   uint64_t probes_lost = 0;   // of those, without an answer
   uint64_t lookups = 0;       // times that a server's name was resolved
-  uint64_t local_taken = 0;   // as LocalSupply::Counts
+  uint64_t local_taken = 0;   // this and the next three: see LocalSupply::Counts
   uint64_t local_missed = 0;
   uint64_t local_awaited = 0;
   uint64_t local_dropped = 0;
@@ -46,7 +46,7 @@ struct ClientCounters {
 // Whether the client calls a server, and if not, why.
 enum class ServerHealth : uint8_t {
   kHealthy,
-  kFailing,     // failed too often, but half of the servers already are out; called after kHealthy
+  kFailing,     // failed too often, but half of the servers are out already; called after kHealthy
   kEjected,     // ejected, or reported that it cannot serve now; called after kFailing
   kDisabled,    // an operator has taken it offline
   kDraining,    // shutting down

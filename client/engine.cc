@@ -17,9 +17,9 @@
 namespace firn::client {
 namespace {
 
-// The longest time of a call.
+// Maximum deadline of a call.
 constexpr Milliseconds kDeadlineMax{3'600'000};
-// The most ids in one list. Runs have no limit of the client's.
+// Maximum number of ids in one list. The client does not limit runs.
 constexpr int64_t kIdsMax = 100'000;
 
 void CheckRange(const char* field, int64_t value, int64_t least, int64_t most, Faults& faults) {
@@ -51,6 +51,9 @@ Caller::Options CallerOptions(const ClientOptions& options, bool blocking) {
           .upkeep = blocking};
 }
 
+// The engine whose on_event runs on this thread.
+thread_local const Engine* telling = nullptr;
+
 // Returns whether a newer list may help.
 bool IsTrouble(ClientEvent::Kind kind) {
   switch (kind) {
@@ -76,15 +79,12 @@ Engine::Engine(const ClientOptions& options)
       status_(CheckOptions(options)),
       tls_(options.tls.value_or(TlsOptions())),
       fleet_(Overheard(options), clock_, SystemEntropy().Next(), [this] {
-        blocking_->OnNews();
-        async_->OnNews();
+        const std::lock_guard lock(callers_mutex_);
+        for (Caller* const caller : callers_) caller->OnNews();
       }) {
-  try {
-    blocking_.emplace(fleet_, tls_, CallerOptions(options, /*blocking=*/true), clock_, fds_);
-    async_.emplace(fleet_, tls_, CallerOptions(options, /*blocking=*/false), clock_, fds_);
-  } catch (const std::exception& error) {
-    status_ = Unavailable(Cat("the client cannot begin: ", error.what()));
-  }
+  Status begun = Add(blocking_, CallerOptions(options, /*blocking=*/true));
+  if (begun.ok()) begun = Add(async_, CallerOptions(options, /*blocking=*/false));
+  if (!begun.ok()) status_ = std::move(begun);
   if (status_.ok() && options.tls) status_ = tls_.Load().WithContext("tls");
   if (!status_.ok()) return;
   auto source = OpenSource(options);
@@ -99,9 +99,57 @@ Engine::Engine(const ClientOptions& options)
   if (local_ != nullptr) status_ = local_->status();
 }
 
+Engine* Engine::Open(const ClientOptions& options) {
+  const std::shared_ptr<Engine> engine(new Engine(options));
+  engine->self_ = engine;
+  return engine.get();
+}
+
+Engine::~Engine() {
+  if (source_ != nullptr) source_->Stop();
+  if (blocking_) blocking_->Stop();
+}
+
+void Engine::Close() {
+  if (telling == this) Die("a client was destroyed in one of its own callbacks");
+  const std::shared_ptr<Engine> self = std::move(self_);
+  if (async_) async_->Stop();  // first: its callbacks may make blocking calls
+  {
+    const std::unique_lock lock(closing_);
+    closed_ = true;
+  }
+  local_.reset();
+}
+
+Status Engine::Add(std::optional<Caller>& caller, const Caller::Options& options) {
+  try {
+    caller.emplace(fleet_, tls_, options, clock_, fds_);
+  } catch (const std::exception& error) {
+    return Unavailable(Cat("the client cannot begin: ", error.what()));
+  }
+  const std::lock_guard lock(callers_mutex_);
+  callers_.push_back(&*caller);
+  return {};
+}
+
+void Engine::Remove(std::optional<Caller>& caller) {
+  if (!caller) return;
+  {
+    const std::lock_guard lock(callers_mutex_);
+    std::erase(callers_, &*caller);
+  }
+  caller->Stop();  // before the object is empty: its IO thread uses it
+  caller.reset();
+}
+
 ClientOptions Engine::Overheard(ClientOptions options) {
   options.on_event = [this, told = std::move(options.on_event)](const ClientEvent& event) {
-    CallHook(told, event);
+    {
+      const std::shared_lock lock(closing_);
+      const Engine* const outer = std::exchange(telling, this);
+      if (!closed_) CallHook(told, event);
+      telling = outer;
+    }
     if (source_ != nullptr && IsTrouble(event.kind)) source_->Hurry();
   };
   return options;
@@ -112,7 +160,7 @@ Result<std::unique_ptr<ServerSource>> Engine::OpenSource(const ClientOptions& op
     const auto ask = [this](int64_t known_version, auto done) {
       AskForServers(known_version, std::move(done));
     };
-    return OpenSeedSource(options.servers, ask, options.on_event, SystemEntropy());
+    return OpenSeedSource(options.servers, ask, Overheard(options).on_event, SystemEntropy());
   }
   return options.open_source ? options.open_source(options.servers)
                              : OpenListSource(options.servers);
@@ -125,15 +173,8 @@ void Engine::AskForServers(int64_t known_version, std::function<void(Result<Told
   Ask ask{.method = Ask::Method::kServers, .tag = std::string(kNoTag), .number = known_version};
   blocking_->Start(std::move(ask), DeadlineOf({.deadline = std::max(deadline_, kPatience)}),
                    nullptr, [done = std::move(done)](const Status& status, Reply& reply) {
-                     done(status.ok() ? Result<ToldServers>(std::move(reply.told)) : status);
+                     done(status.ok() ? Result<ToldServers>(*reply.told) : status);
                    });
-}
-
-void Engine::Stop() {
-  if (source_ != nullptr) source_->Stop();
-  if (async_) async_->Stop();  // first: its callbacks may make blocking calls
-  if (blocking_) blocking_->Stop();
-  local_.reset();
 }
 
 Micros Engine::DeadlineOf(const CallOptions& call) const {
@@ -151,7 +192,8 @@ std::optional<int64_t> Engine::AwaitLocal(std::string_view tag, Micros deadline)
   return local_->AwaitAndTake(tag, std::chrono::duration_cast<Milliseconds>(left) / kPatienceShare);
 }
 
-// Servers close the connection if a request is longer than any valid one.
+// Servers close the connection at a request that is longer than any valid one, so check the length
+// here.
 Status Engine::Refusal(const Ask& ask) {
   if (!status_.ok()) return status_;
   const auto too_long = [this](std::string_view what, size_t bytes, size_t most) {
@@ -202,6 +244,8 @@ void Engine::Fetch(const std::string& tag, int64_t count, Done done) {
                    nullptr,
                    [this, tag, done = std::move(done)](const Status& status, Reply& reply) {
                      if (status.code() == Code::kDenied) fleet_.TellNotPrefetched(tag, status);
+                     const std::shared_lock lock(closing_);
+                     if (closed_) return;
                      done(status.ok() ? Result<std::vector<IdRun>>(std::move(reply.runs)) : status);
                    });
 }

@@ -15,8 +15,8 @@ namespace {
 
 constexpr size_t kTagsMax = 64;
 constexpr Milliseconds kSnowflakeAgeMax{1000};
-// As many ids as the layout `firn` permits in 25 ms. Servers of any layout issue them within a
-// call.
+// The number of ids that the layout `firn` permits in 25 ms. Servers of any layout issue that many
+// within one call.
 constexpr int64_t kSnowflakeFetchMax = 100'000;
 constexpr int64_t kSegmentFetchMax = 10'000'000;
 
@@ -73,8 +73,8 @@ class Ranges final : public LocalSupply {
   }
 
  private:
-  // There are few tags, mostly of different lengths. Returns null in a forked child that uses its
-  // parent's object, because these ids belong to the parent.
+  // Searches linearly, because there are few tags, mostly of different lengths. Returns null in a
+  // forked child that uses its parent's object, because its ids belong to the parent.
   TagSupply* Find(std::string_view tag) const {
     if (sentinel_.InChild()) [[unlikely]]
       return nullptr;

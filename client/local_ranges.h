@@ -21,7 +21,7 @@ struct LocalTag {
   std::optional<Milliseconds> max_age{};
   // Time for which one fetch should last at the recent rate; determines its size.
   Milliseconds lasts{1000};
-  int64_t fetch_max = 1'000'000;  // largest fetch; smaller if the servers refuse that many
+  int64_t fetch_max = 1'000'000;  // maximum size of a fetch; lower if the servers refuse that size
 
   // For snowflake tags: ids at most 1 s old, and as many per fetch as servers issue at once.
   static LocalTag Snowflake(std::string tag);
@@ -41,9 +41,8 @@ struct LocalTag {
 //     a fetch, it asks a server itself. An asynchronous call does so at once.
 //  2. A thread takes a piece of the buffer under a lock, and then takes ids of it without a lock.
 //     The piece of a thread that ends goes to a later thread.
-//  3. If a fetch is used up too soon, the next one is larger; if it lasts too long, smaller.
-//  Without
-//     calls nothing is fetched.
+//  3. If a fetch is used up too soon, the next one is larger. If it lasts too long, the next one is
+//     smaller. Without calls nothing is fetched.
 //  4. After a failure the next fetch waits 10 ms to 1 s, or 1 s to 30 s if the server's reason says
 //     that a retry will not help.
 //  5. If a server refuses a fetch because the tag does not exist, the ids in memory are dropped.

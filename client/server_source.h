@@ -50,7 +50,7 @@ struct ServerList {
   friend bool operator==(const ServerList&, const ServerList&) = default;
 };
 
-// A server's answer about all servers (`servers()` of the wire contract).
+// A server's answer to `servers()` of the wire contract: its list of all servers.
 struct ToldServers {
   int64_t version = 0;               // 0: it has no list
   std::optional<ServerList> list{};  // empty: the list of the requested version is current

@@ -1,7 +1,6 @@
 #include "server/cluster_reader.h"
 
 #include <algorithm>
-#include <chrono>
 #include <system_error>
 #include <utility>
 

@@ -10,8 +10,8 @@ namespace firn {
 
 // Creates the stores of the file and adds them to `segments`, before the node starts. Opens no
 // connection: an unreachable store does not prevent the start. Logs the stores' alarms as errors.
-// kConflict if a name is taken. `clock` and `entropy` must outlive `segments`; the stores' threads
-// use both.
+// kConflict if two stores have one name. `clock` and `entropy` must outlive `segments`; the stores'
+// threads use both.
 //
 // A tiered store has its own connections to its durable side.
 Status AddStores(const StoresIni& ini, SegmentTags& segments, const Clock& clock, Entropy& entropy);

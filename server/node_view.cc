@@ -46,7 +46,6 @@ std::string TroubleOf(const IssuingNodeStatus& status) {
   return HasLostTags(status) ? "the registry has lost tags" : claim.clock_trouble;
 }
 
-// As in --sequencer.
 std::string NameOf(SequencerKind kind) {
   switch (kind) {
     case SequencerKind::kAtomic:
@@ -156,6 +155,7 @@ front::ServerReport NodeView::Report() const {
   report.registry = RegistryOf(status);
   report.registry.exists = !options_.place.registry.starts_with(kStaticRegistry);
   report.frozen = status.frozen || AsksForRestore(status.claim);
+  report.overloaded = overloaded_;
   report.sequencer = NameOf(options_.node.snowflake.sequencer.kind);
   if (const std::string command = RepairCommand(status); !command.empty()) {
     std::string& trouble = report.registry.trouble;
@@ -178,7 +178,6 @@ front::ServerReport NodeView::Report() const {
   return report;
 }
 
-// Reports at most kTagsMax tags.
 std::vector<front::TagReport> NodeView::TagReports(const IssuingNodeStatus& status) const {
   std::vector<front::TagReport> reports;
   {
@@ -216,12 +215,10 @@ uint64_t NodeView::version() const {
   };
   mix(static_cast<uint64_t>(PhaseOf(status, status.why_not_ready)));
   for (const auto& [tag, refused] : *status.refused) mix(std::hash<std::string>()(tag));
-  mix(status.outdated->size());
   for (const auto& [tag, why] : *status.outdated) mix(std::hash<std::string>()(tag));
   mix(std::hash<std::string>()(status.claim.uuid));
   mix(TroubleOf(status).empty());  // its text may contain seconds
-  mix(status.claim.connected);
-  mix(status.frozen);
+  for (const bool is : {status.claim.connected, status.frozen, overloaded_.load()}) mix(is);
   for (const ClaimStatus& claim : status.claims) {
     mix(static_cast<uint64_t>(claim.state));
     mix(claim.machine ? claim.machine->value() + 1 : 0);
@@ -305,8 +302,10 @@ std::string NodeView::RepairCommand(const IssuingNodeStatus& status) const {
   std::optional<UnsavedSettings> unsaved{
       {std::string(layout().text()), split_.rack_bits(), options_.node.claim.window}};
   if (root_.saved()) unsaved.reset();
-  return ServerRestoreCommand({place.registry, options_.credentials_file, place.state_dir},
-                              status.claim.uuid, unsaved);
+  const std::string& host = options_.node.claim.identity.host;
+  return ServerRestoreCommand(
+      {place.registry, options_.credentials_file, place.state_dir, {}, host}, status.claim.uuid,
+      unsaved, root_.unfinished().get());
 }
 
 // Why all calls are refused, or calls of tags that are not listed as refused.
@@ -321,8 +320,8 @@ std::string NodeView::ReasonOf(const IssuingNodeStatus& status, ServerPhase anno
 
 ProviderReport NodeView::ForProviders() const {
   const IssuingNodeStatus status = node_.status();
-  ProviderReport report;
-  report.phase = PhaseOf(status, status.why_not_serving);
+  ProviderReport report{.phase = PhaseOf(status, status.why_not_serving),
+                        .overloaded = overloaded_};
   report.reason = ReasonOf(status, report.phase);
   report.clock_trouble = status.claim.clock_trouble;
   if (report.reason.empty()) report.grant_trouble = status.claim.grant_trouble;
@@ -337,6 +336,7 @@ ProviderReport NodeView::ForProviders() const {
   }
   report.bound = status.claim.bound;
   report.lease_bound = lease_bound_();
+  report.window = options_.node.claim.window;
   for (const ClaimStatus& claim : status.claims) {
     if (!claim.machine) continue;
     if (!report.machine && claim.bound == report.bound) {

@@ -48,7 +48,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   // The phase in the list of servers: READY while ids of any tag can be issued.
   ServerPhase announced() const;
 
-  // Takes effect at once, and is written to the registry as soon as it is reachable.
+  // Both take effect at once. The server writes the setting to the registry once it is reachable.
   Status GoOffline() override { return SetOffline(true); }
   Status GoOnline() override { return SetOffline(false); }
 
@@ -59,12 +59,17 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   // before the first report.
   void SetLeaseBound(std::function<WallMs()> bound) { lease_bound_ = std::move(bound); }
 
+  // Sets whether the server has refused over 1 % of its last calls as OVERLOADED.
+  void SetOverloaded(bool overloaded) { overloaded_ = overloaded; }
+
   // Records the definition by which the tag is now served.
   void OnTag(const TagDefinition& tag);
   void OnTagDeleted(const std::string& tag);
 
   // Whether the cluster's data must be restored and the server can print the command for it.
   bool RequiresRestore() const { return RequiresRestore(node_.status()); }
+  // Whether the command completes a restore that has begun.
+  bool RestoreIsUnfinished() const { return root_.unfinished() != nullptr; }
   // Returns the complete command that repairs the cluster's data; empty if no repair is needed.
   std::string RepairCommand() const { return RepairCommand(node_.status()); }
 
@@ -102,7 +107,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   const RackSplit split_;
   const WallMs started_;
   std::function<WallMs()> lease_bound_ = [] { return WallMs(); };
-  std::atomic<bool> draining_{false};
+  std::atomic<bool> draining_{false}, overloaded_{false};
   std::atomic<uint64_t> tags_changed_{0};  // number of changes of tags_
   mutable std::shared_mutex mutex_;
   std::map<std::string, TagShown, std::less<>> tags_;  // under mutex_

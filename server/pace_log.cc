@@ -30,7 +30,10 @@ PaceHistory::Sample SampleOf(const ServerPace& pace) {
 
 PaceMeter::Counted PaceMeter::Add(const front::Totals& totals,
                                   const front::DeskCounters::Sums& sums, BootMs now) {
-  Counted counted{.at = now, .calls = static_cast<int64_t>(sums.calls)};
+  constexpr auto kOverloaded = static_cast<size_t>(Reason::kOverloaded);
+  Counted counted{.at = now,
+                  .calls = static_cast<int64_t>(sums.calls),
+                  .overloaded = static_cast<int64_t>(sums.refused[kOverloaded])};
   for (const auto& [tag, ids] : sums.issued) counted.ids += static_cast<int64_t>(ids);
   for (const uint64_t refused : sums.refused) counted.refused += static_cast<int64_t>(refused);
   totals.latency.ForEach([&](front::ProtocolKind, const front::LatencyCounts::Sums& one) {
@@ -50,7 +53,10 @@ ServerPace PaceMeter::Between(const Counted& before, const Counted& now) {
 ServerPace PaceMeter::Read(const front::Totals& totals, const front::DeskCounters::Sums& sums,
                            BootMs now) {
   const Counted counted = Add(totals, sums, now);
-  return Between(std::exchange(last_, counted), counted);
+  const Counted before = std::exchange(last_, counted);
+  const int64_t overloaded = counted.overloaded - before.overloaded;
+  overloaded_ = overloaded >= 10 && overloaded * 100 > counted.calls - before.calls;
+  return Between(before, counted);
 }
 
 ServerPace PaceMeter::Peek(const front::Totals& totals, const front::DeskCounters::Sums& sums,

@@ -26,10 +26,14 @@ class PaceMeter {
   ServerPace Peek(const front::Totals& totals, const front::DeskCounters::Sums& sums,
                   BootMs now) const;
 
+  // Whether more than 1 % of the calls of the last period that Read has ended, and at least 10,
+  // were refused as OVERLOADED.
+  bool overloaded() const { return overloaded_; }
+
  private:
   struct Counted {
     BootMs at;
-    int64_t ids = 0, calls = 0, refused = 0;
+    int64_t ids = 0, calls = 0, refused = 0, overloaded = 0;
     std::array<uint64_t, front::LatencyCounts::kBuckets> took{};
   };
   static Counted Add(const front::Totals& totals, const front::DeskCounters::Sums& sums,
@@ -37,6 +41,7 @@ class PaceMeter {
   static ServerPace Between(const Counted& before, const Counted& now);
 
   Counted last_;
+  bool overloaded_ = false;
 };
 
 // A server's history of the past 15 minutes: a newly opened chart is complete at once.

@@ -59,6 +59,11 @@ std::shared_ptr<const Backup> RootKeeper::kept() const {
   return kept_;
 }
 
+std::shared_ptr<const RestoreMemory> RootKeeper::unfinished() const {
+  const std::scoped_lock lock(mutex_);
+  return unfinished_;
+}
+
 bool RootKeeper::Load(const std::string& uuid) {
   ++loads_;
   const bool posted = thread_.Post([this, uuid] {
@@ -87,6 +92,11 @@ Task<> RootKeeper::ReadRoot() {
   Result<Node> root = co_await async_registry_.Read(root_path, notice);
   Result<Node> machines = co_await async_registry_.Read(machines_path, notice);
   const Result<ClusterMeta> meta = root.ok() ? ParseMeta(root->data) : root.status();
+  if (root.code() != Code::kUnavailable) {
+    // No or another cluster has no memory of a restore of this one.
+    const ClusterMeta as_read = meta.ok() && meta->uuid == uuid_ ? *meta : ClusterMeta();
+    co_await ReadUnfinished(as_read);
+  }
   if (!meta.ok() || !machines.ok() || meta->frozen || meta->uuid != uuid_) {
     *stale_ |= root.code() == Code::kUnavailable || machines.code() == Code::kUnavailable;
     co_return;
@@ -125,6 +135,23 @@ Task<> RootKeeper::ReadRoot() {
   machines_version_ = machines->stat.version;
   read_all_at_ = async_registry_.now() + kReadAllEvery;
   Take(*std::move(all));
+}
+
+// A later run begins with another version of the root node, which is notified.
+Task<> RootKeeper::ReadUnfinished(ClusterMeta root) {
+  std::shared_ptr<const RestoreMemory> seen;
+  if (root.frozen) {
+    const std::string path = kRestorePath;
+    Result<Node> node = co_await async_registry_.Read(path);
+    Result<RestoreMemoryAsRead> left = RestoreMemoryIn(node, root);
+    if (!left.ok()) {
+      *stale_ |= node.code() == Code::kUnavailable;
+      co_return;
+    }
+    if (left->memory) seen = std::make_shared<const RestoreMemory>(*std::move(left->memory));
+  }
+  const std::scoped_lock lock(mutex_);
+  unfinished_ = std::move(seen);
 }
 
 Task<Result<RootSettings>> RootKeeper::ReadAll(RootSettings settings) {

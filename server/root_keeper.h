@@ -8,6 +8,7 @@
 
 #include "common/time/entropy.h"
 #include "registry/operate/backup.h"
+#include "registry/operate/restore_memory.h"
 #include "registry/operate/root_settings.h"
 #include "registry/seam/async_registry.h"
 #include "server/node/kept_root.h"
@@ -15,19 +16,22 @@
 
 namespace firn {
 
-// What a server knows of its cluster besides the tags it serves, for a restore: the root node's
-// settings, and the reserved and retired machine ids. Kept in the state folder, which is a document
-// of `firn restore --from`.
+// A server's copy of its cluster's settings for a restore: the root node's settings, and the
+// reserved and retired machine ids. Stored in the state folder, which `firn restore --from` reads.
 //
 //  1. It reads the root node and the node above the racks in each new session, after each
 //     notification, and every 30 to 60 s. If one of them has changed, and every hour, it reads the
 //     records of all machine ids.
 //  2. A reading counts only if all of it succeeded and the root node was the same before and after
-//     it, is not frozen, and belongs to this cluster. So lost data replace nothing.
-//  3. A root node older than the known one of the same era replaces nothing either.
+//     it, is not frozen, and belongs to this cluster. So data that are lost do not
+//     replace the copy.
+//  3. A root node that is older than the known one of the same era does not replace it.
 //  4. If the file cannot be written, it is written again within an hour.
-//  5. Its own thread reads and writes the state folder, so that a stalled disk delays no claim.
-//     Before the folder was read, no command is printed, and nothing is read from the registry.
+//  5. While the root node is frozen, it also reads what an unfinished restore has left, for the
+//     command that completes it.
+//  6. Its own thread reads and writes the state folder, so that a stalled disk delays no claim.
+//     Until it has read the folder, the server prints no restore command, and the keeper does not
+//     read the registry.
 //
 // Owned by the control thread, except functions marked thread-safe.
 class RootKeeper {
@@ -48,11 +52,14 @@ class RootKeeper {
   bool saved() const { return settings() != nullptr && !unsaved_; }
   // Thread-safe; null if nothing is known.
   std::shared_ptr<const RootSettings> settings() const;
-  // What the state folder contained of the cluster at the start. Thread-safe; never null.
+  // The cluster's data in the state folder at the start. Thread-safe; never null.
   std::shared_ptr<const Backup> kept() const;
+  // What an unfinished restore has left in the frozen registry. Thread-safe; null if there is none.
+  std::shared_ptr<const RestoreMemory> unfinished() const;
 
  private:
   Task<> ReadRoot();
+  Task<> ReadUnfinished(ClusterMeta root);
   Task<Result<RootSettings>> ReadAll(RootSettings settings);
   // Starts to read the files of a cluster; false if the thread accepts no work.
   bool Load(const std::string& uuid);
@@ -71,6 +78,7 @@ class RootKeeper {
   mutable std::mutex mutex_;
   std::shared_ptr<const RootSettings> settings_;                     // under mutex_
   std::shared_ptr<const Backup> kept_ = std::make_shared<Backup>();  // likewise
+  std::shared_ptr<const RestoreMemory> unfinished_;                  // likewise
 
   std::atomic<bool> unsaved_{false};           // the file is older than settings_
   std::atomic<int> loads_{0}, loads_done_{0};  // reads of the folder: started, ended

@@ -36,7 +36,7 @@ class ServerListing {
   const Clock& clock_;
   ServerRoll roll_;
   std::optional<front::ListedServer> itself_;
-  front::ListedServers list_;  // to be shown once it has a version
+  front::ListedServers list_;  // published once it has a version
   bool differs_ = false;       // from shown_
 
   mutable std::mutex mutex_;  // guards the members below

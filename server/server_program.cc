@@ -82,11 +82,12 @@ std::optional<front::ListedServer> Alone(const ServerOptions& options) {
 
 Result<std::unique_ptr<ServerProgram>> ServerProgram::Open(ServerOptions options,
                                                            const Clock& clock, Entropy& entropy) {
-  const std::string stem = KeptStem(options);
-  const auto load = [&stem](ClaimOptions& claim) { LeaseFile::LoadInto(stem, claim); };
+  // Locks the state folder: until then, another process may still write the lease file there.
+  FIRN_ASSIGN(NodeParts parts, OpenParts(options.place, options.owner, options.node.claim));
+  LeaseFile::LoadInto(KeptStem(options), options.node.claim);
   options.node.owners = OwnersOf(options);
-  FIRN_ASSIGN(auto node,
-              OpenNode(options.place, options.owner, options.node, clock, entropy, load));
+  FIRN_ASSIGN(auto node, OpenNodeOn(std::move(parts), options.place, options.owner, options.node,
+                                    clock, entropy));
   std::unique_ptr<ServerProgram> server(
       new ServerProgram(std::move(options), clock, entropy, std::move(node)));
   FIRN_TRY(server->AddPlugins());
@@ -293,6 +294,7 @@ void ServerProgram::Publish(Now now) {
   }
   publisher_.Tick(now.boot);
   pace_log_.Tick(now.boot);
+  view_.SetOverloaded(logged_.overloaded());
   // Activity is requested only of servers on the list.
   if (publisher_.published()) pace_publisher_.Tick(now.boot);
   LogRestoreCommand(now.boot);
@@ -314,13 +316,14 @@ ProviderReport ServerProgram::Report(BootMs now) {
 }
 
 void ServerProgram::LogRestoreCommand(BootMs now) {
+  const bool unfinished = view_.RestoreIsUnfinished();
+  if (std::exchange(restore_unfinished_, unfinished) != unfinished) restore_notice_ = {};
   const std::string command =
       restore_notice_.Take(now, view_.RequiresRestore(), [this] { return view_.RepairCommand(); });
   if (command.empty()) return;
   LogError("restore_required").With("command", command)
-      << "the cluster's data must be restored: run this on a host that has this server's state "
-         "folder; elsewhere, replace the folder by a file with /v1/knowledge of this server's "
-         "admin port\n  "
+      << "the cluster's data must be restored: run this where its documents are; elsewhere, "
+         "replace a server's state folder by a file with /v1/knowledge of its admin port\n  "
       << command;
 }
 
@@ -343,20 +346,16 @@ void ServerProgram::Withdraw() {
 // Waits for consumers, which get the new list from ZooKeeper and then close their connections.
 void ServerProgram::LetConsumersLeave() const {
   if (dubbo_ == nullptr) return;
-  const BootMs give_up = clock_.Boot() + kConsumersLeave;
-  const auto open = [this] {
+  Await(kConsumersLeave, [this] {
     const front::Totals totals = front_.totals();
-    return totals.recognised[front::ProtocolKind::kDubbo] !=
+    return totals.recognised[front::ProtocolKind::kDubbo] ==
            totals.ended[front::ProtocolKind::kDubbo];
-  };
-  while (open() && clock_.Boot() < give_up) SleepFor(kPoll);
+  });
 }
 
-// Waits for clients to leave while their calls are refused, before connections are closed: only a
-// refusal tells them that the call was not served.
-void ServerProgram::LetClientsLeave() const {
-  const BootMs give_up = clock_.Boot() + options_.drain_refuse;
-  while (front_.totals().open() != 0 && clock_.Boot() < give_up) SleepFor(kPoll);
+void ServerProgram::Await(Milliseconds patience, const std::function<bool()>& done) const {
+  const BootMs give_up = clock_.Boot() + patience;
+  while (!done() && clock_.Boot() < give_up) SleepFor(kPoll);
 }
 
 BootMs ServerProgram::OldestTurn(BootMs now) const {
@@ -383,9 +382,12 @@ void ServerProgram::Drain() {
   node_->HandOver();
   if (dubbo_ != nullptr) dubbo_->Withdraw();
   SleepFor(options_.drain_notice);
+  // Until then other servers take numbers of tags with buffer = owner from this one.
+  Await(options_.drain_patience, [this] { return node_->owners().handed_over(); });
   LetConsumersLeave();
   node_->issuer().Drain();
-  LetClientsLeave();
+  // The server closes connections later: only a refusal proves that it has not served a call.
+  Await(options_.drain_refuse, [this] { return front_.totals().open() == 0; });
   front_.Shutdown(options_.drain_patience);
   cluster_.Stop();
   if (dubbo_ != nullptr) dubbo_->Stop();

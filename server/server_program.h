@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -50,7 +51,7 @@ class ServerProgram {
   // For a user's own stores. Add them before Start.
   SegmentTags& segments() { return node_->segments(); }
 
-  // Fails if an address is taken or a TLS file is invalid.
+  // Fails if an address is in use or a TLS file is invalid.
   Status Start();
 
   // Re-reads certificates, logins and rights. A file that is refused keeps its earlier content in
@@ -97,7 +98,8 @@ class ServerProgram {
   void Withdraw();
   // Waits until Dubbo's consumers have noticed that this server is no longer registered.
   void LetConsumersLeave() const;
-  void LetClientsLeave() const;
+  // Waits until `done`, at most for `patience`.
+  void Await(Milliseconds patience, const std::function<bool()>& done) const;
   front::ServerFrontOptions FrontOptions();
 
   const ServerOptions options_;
@@ -111,7 +113,7 @@ class ServerProgram {
   NodeView view_;
   ProviderPublisher publisher_;  // used on the node's control thread, with its last report
   PaceMeter pace_;    // since the last report; on the control thread, like the next three members
-  PaceMeter logged_;  // since the last sample
+  PaceMeter logged_;  // since the last sample, and whether the server is overloaded
   PaceLog pace_log_;
   PacePublisher pace_publisher_;
   std::optional<ServerPhase> told_phase_;
@@ -119,6 +121,7 @@ class ServerProgram {
   int64_t history_missing_ = 0;  // records missing at the last report
   std::optional<BootMs> history_lost_at_;
   RestoreNotice restore_notice_;
+  bool restore_unfinished_ = false;  // at the last call of LogRestoreCommand
   BootMs refresh_rights_at_;
   std::atomic<int64_t> control_turned_ms_{0};  // 0: never
   ClusterReader cluster_;

@@ -9,18 +9,18 @@
 
 namespace firn {
 
-// Thrift's view of one frame in memory: reads end with the frame, writes go to the end of an Out,
-// a string or what else has Append(bytes, size). Final and inline, so that the templated protocols
-// read and write memory without a call. Used by one thread at a time.
+// A Thrift transport that reads one frame in memory and appends writes to an `Out`: a string, or
+// any type with Append(bytes, size). Reading beyond the frame throws. Final and inline, so that the
+// templated protocols access memory without function calls. Used by one thread at a time.
 template <typename Out>
 class FrameTransport final
     : public apache::thrift::transport::TVirtualTransport<FrameTransport<Out>> {
  public:
-  // The bytes, and what is written to, outlive the frame's processing.
+  // `frame` must stay valid until it has been read, and `out` until everything is written.
   void ReadFrom(std::string_view frame) {
     at_ = reinterpret_cast<const uint8_t*>(frame.data());
     end_ = at_ + frame.size();
-    // Containers claim a size before they are read: no more than the frame holds.
+    // Thrift checks a container's declared size against these sizes before it allocates memory.
     this->knownMessageSize_ = this->remainingMessageSize_ = static_cast<long>(frame.size());
   }
   void WriteTo(Out& out) { out_ = &out; }

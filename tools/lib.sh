@@ -108,6 +108,25 @@ build_targets() {
   fi
 }
 
+# Makes the folder build/arm64-sysroot: the libraries of tools/packages-run.txt for arm64, from the mirrors
+# that this machine's apt uses. Installs none of them here, where they would replace this machine's.
+arm64_sysroot() {
+  local sysroot=build/arm64-sysroot libraries
+  libraries=$(package_names tools/packages-run.txt | grep -e '-dev$' | paste -sd,)
+  rm -rf "$sysroot"
+  mkdir -p "$sysroot"
+  tools/package/debian_root.sh "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$libraries" - --quiet \
+    --variant=extract --architectures=arm64 | tar -C "$sysroot" -x --no-same-owner --exclude=./dev
+}
+
+# Cross-builds the programs for arm64, into build/arm64/bin.
+build_arm64() {
+  tools/setup --arm64
+  arm64_sysroot
+  configure arm64
+  build_targets arm64 firn-server firn
+}
+
 # junit_results FILE: prints "passed NAME", "skipped NAME" or "failed NAME" for each test in ctest's
 # file. A test that could not be started counts as failed, although ctest calls it skipped.
 junit_results() {

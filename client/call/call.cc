@@ -10,7 +10,7 @@
 namespace firn::client {
 namespace {
 
-// Whether only another server can replace one with this outcome.
+// Returns whether the server did not answer or is draining, so that the call needs another server.
 bool IsLost(const Outcome& outcome) {
   if (outcome.blameless()) return false;
   return !outcome.spoke() || outcome.refusal == Reason::kDraining;
@@ -81,14 +81,19 @@ void Call::AwaitEnd() const {
 
 Task<> Call::Run() {
   began_ = now();
+  if (ask.route != nullptr) failures().round.tried = host_.fleet.Find(ask.route->except);
   return RunCall(this);
 }
 
 // --- events -------------------------------------------------------------------------------------
 
 void Call::OnOutcome(size_t attempt, Outcome outcome, bool last) {
-  attempts_[attempt].outcome = std::move(outcome);
   attempts_[attempt].ended = last;
+  if (outcome.answered()) {
+    answered_ = attempt;
+  } else {
+    failures().unseen[attempt] = std::move(outcome);
+  }
   host_.jobs.MarkReady(*this);
 }
 
@@ -99,12 +104,11 @@ void Call::OnNews() {
 }
 
 std::optional<size_t> Call::Unseen() const {
-  std::optional<size_t> unseen;
+  if (answered_ || failures_ == nullptr) return answered_;
   for (size_t at = 0; at < attempts_.size(); ++at) {
-    const std::optional<Outcome>& outcome = attempts_[at].outcome;
-    if (outcome && (outcome->answered() || !unseen)) unseen = at;
+    if (failures_->unseen[at]) return at;
   }
-  return unseen;
+  return std::nullopt;
 }
 
 Micros Call::NextTime() const {
@@ -124,25 +128,28 @@ size_t Call::FreeEntry() const {
 // --- the next step ------------------------------------------------------------------------------
 
 Call::Step Call::NextStep() {
-  if (again_ != nullptr) {
-    host_.fleet.Borrow(*again_);
-    return {.kind = Step::Kind::kSend, .server = std::exchange(again_, nullptr), .fresh = true};
+  const Failures& failed = failures_so_far();
+  if (failed.again != nullptr) {
+    host_.fleet.Borrow(*failed.again);
+    return {.kind = Step::Kind::kSend,
+            .server = std::exchange(failures().again, nullptr),
+            .fresh = true};
   }
   if (final_) return {};
-  if (round_.unreached >= kConnectsMax) return {.why = "too many servers are out of reach"};
+  if (failed.round.unreached >= kConnectsMax) return {.why = "too many servers are out of reach"};
   if (sent_ >= host_.limits.attempts_max) {
     return RoundOver("as many servers as allowed were asked");
   }
   ServerPtr server = PickAnother();
-  if (server == nullptr && !set_aside_.empty()) {
-    if (now() < set_aside_until_) {
-      return {.kind = Step::Kind::kWait, .for_news = true, .until = set_aside_until_};
+  if (server == nullptr && !failed.set_aside.empty()) {
+    if (now() < failed.set_aside_until) {
+      return {.kind = Step::Kind::kWait, .for_news = true, .until = failed.set_aside_until};
     }
-    set_aside_.clear();
+    failures().set_aside.clear();
     server = PickAnother();
   }
-  if (server == nullptr && round_.waited_for_news) {
-    round_ = {};
+  if (server == nullptr && failed.round.waited_for_news) {
+    failures().round = {};
     server = PickAnother();
   }
   if (server == nullptr) return NoneLeft();
@@ -150,19 +157,19 @@ Call::Step Call::NextStep() {
     host_.fleet.GiveBack(*server);
     return {.why = "the retry budget is used up"};
   }
-  repeated_ = round_.waited_for_news = false;
+  repeated_ = false;
+  if (failures_ != nullptr) failures_->round.waited_for_news = false;
   return {.kind = Step::Kind::kSend, .server = std::move(server)};
 }
 
 ServerPtr Call::PickAnother() const {
-  std::vector<ServerPtr> passed = round_.tried;
-  passed.insert(passed.end(), set_aside_.begin(), set_aside_.end());
-  const LeaseAsk* const lease = ask.lease.get();
-  if (lease != nullptr && !lease->only_server.empty()) {
-    return host_.fleet.PickOne(lease->only_server, passed);
-  }
-  if (lease != nullptr && !lease->last_servers.empty()) {
-    std::vector<ServerPtr> others = host_.fleet.Find(lease->last_servers);
+  const Failures& failed = failures_so_far();
+  std::vector<ServerPtr> passed = failed.round.tried;
+  passed.insert(passed.end(), failed.set_aside.begin(), failed.set_aside.end());
+  const Route* const route = ask.route.get();
+  if (route != nullptr && !route->only.empty()) return host_.fleet.PickOne(route->only, passed);
+  if (route != nullptr && !route->last.empty()) {
+    std::vector<ServerPtr> others = host_.fleet.Find(route->last);
     others.insert(others.end(), passed.begin(), passed.end());
     if (ServerPtr server = host_.fleet.Pick(ask.tag, others, now())) return server;
   }
@@ -170,30 +177,32 @@ ServerPtr Call::PickAnother() const {
 }
 
 Call::Step Call::NoneLeft() {
-  const size_t tried = round_.tried.size();
-  const bool one_only = ask.lease != nullptr && !ask.lease->only_server.empty();
+  Round& round = failures().round;
+  const size_t tried = round.tried.size();
+  const bool one_only = ask.route != nullptr && !ask.route->only.empty();
   const bool may_come =
-      tried == 0 || (round_.lost == tried && host_.fleet.lists_change() && !one_only);
+      tried == 0 || (round.lost == tried && host_.fleet.lists_change() && !one_only);
   // The request for the list of servers is what brings news.
   if (!may_come || ask.method == Ask::Method::kServers) {
     return RoundOver("no other server is left to ask");
   }
-  round_.waited_for_news = true;
-  const bool may_be_back = round_.silent > 0 || round_.unreached > 0;
+  round.waited_for_news = true;
+  const bool may_be_back = round.silent > 0 || round.unreached > 0;
   const Micros again = may_be_back ? now() + host_.limits.attempt_limit : deadline_;
   return {.kind = Step::Kind::kWait, .for_news = true, .until = again};
 }
 
 Call::Step Call::RoundOver(std::string_view why) {
+  Round& round = failures().round;
   const bool all_overloaded =
-      round_.overloaded > 0 && round_.overloaded + round_.unreached == round_.tried.size();
+      round.overloaded > 0 && round.overloaded + round.unreached == round.tried.size();
   if (!all_overloaded) return {.why = why};
-  const Micros advice = std::max(round_.shortest_advice, kOverloadPause);
+  const Micros advice = std::max(round.shortest_advice, kOverloadPause);
   const Micros room = deadline_ - now() - advice;
   if (room <= Micros(0) || rounds_ == kRoundsMax) return {.why = "all servers are overloaded"};
   ++rounds_;
   sent_ = 0;
-  round_ = {};
+  round = {};
   const Micros more = host_.fleet.Spread(std::min(advice, room) / 2);
   return {.kind = Step::Kind::kWait, .until = now() + advice + more};
 }
@@ -217,19 +226,21 @@ void Call::Send(ServerPtr server, bool fresh) {
   host_.fleet.GiveBack(*server);
   host_.fleet.Count(&ClientCounters::connects_deferred);
   const Micros again_at = server->connect_at;
-  set_aside_until_ = set_aside_.empty() ? again_at : std::min(set_aside_until_, again_at);
-  set_aside_.push_back(std::move(server));
+  Failures& failed = failures();
+  failed.set_aside_until =
+      failed.set_aside.empty() ? again_at : std::min(failed.set_aside_until, again_at);
+  failed.set_aside.push_back(std::move(server));
 }
 
 bool Call::Heed(size_t at) {
   Attempt& entry = attempts_[at];
-  const Outcome outcome = *std::exchange(entry.outcome, std::nullopt);
   const Attempt attempt = entry.ended ? std::exchange(entry, {}) : entry;
   if (!attempt.ended) entry.late = true;
-  if (outcome.answered()) {
-    if (report_ != nullptr) Tell(attempt, outcome);
+  if (answered_) {
+    if (report_ != nullptr) Tell(attempt, {});
     return true;
   }
+  const Outcome outcome = *std::exchange(failures().unseen[at], std::nullopt);
   // The outcome of a late attempt was counted when it timed out.
   if (!attempt.late) HeedFailure(attempt, outcome);
   return false;
@@ -237,29 +248,31 @@ bool Call::Heed(size_t at) {
 
 void Call::HeedFailure(const Attempt& attempt, const Outcome& outcome) {
   Tell(attempt, outcome);
-  const bool may_be_done = ask.lease != nullptr && !outcome.unsent() && !outcome.spoke();
+  Failures& failed = failures();
+  Round& round = failed.round;
+  const bool may_be_done = ask.route != nullptr && !outcome.unsent() && !outcome.spoke();
   if (outcome.stale() && !repeated_) {
     repeated_ = true;
-    again_ = attempt.server;
+    failed.again = attempt.server;
     final_ = may_be_done;  // after the repetition
     return;
   }
-  last_ = outcome;
-  round_.tried.push_back(attempt.server);
-  round_.lost += IsLost(outcome) ? 1U : 0U;
+  failed.last = outcome;
+  round.tried.push_back(attempt.server);
+  round.lost += IsLost(outcome) ? 1U : 0U;
   if (outcome.unsent()) {
-    ++round_.unreached;
+    ++round.unreached;
   } else {
     ++sent_;
-    round_.silent += outcome.spoke() ? 0U : 1U;
+    round.silent += outcome.spoke() ? 0U : 1U;
   }
   if (outcome.refusal == Reason::kOverloaded) {
     const Micros advice = outcome.retry_after;
-    round_.shortest_advice =
-        round_.overloaded == 0 ? advice : std::min(round_.shortest_advice, advice);
-    ++round_.overloaded;
+    round.shortest_advice =
+        round.overloaded == 0 ? advice : std::min(round.shortest_advice, advice);
+    ++round.overloaded;
   }
-  free_next_ = outcome.unsent() ||
+  free_next_ = outcome.unsent() || !host_.limits.counts ||
                (outcome.shared_blame && host_.fleet.MayMove(*attempt.server, attempt.began, now()));
   final_ = final_ || host_.limits.on_failure == FailureMode::kFailfast || may_be_done ||
            (outcome.end == AttemptEnd::kRefused && !MayRetryElsewhere(outcome));
@@ -268,18 +281,18 @@ void Call::HeedFailure(const Attempt& attempt, const Outcome& outcome) {
 // --- the end ------------------------------------------------------------------------------------
 
 void Call::Tell(const Attempt& attempt, const Outcome& outcome) {
-  told_.push_back({.server = attempt.server->name,
-                   .end = outcome.end,
-                   .refusal = outcome.refusal,
-                   .took = now() - attempt.began,
-                   .detail = outcome.detail});
+  failures().told.push_back({.server = attempt.server->name,
+                             .end = outcome.end,
+                             .refusal = outcome.refusal,
+                             .took = now() - attempt.began,
+                             .detail = outcome.detail});
 }
 
 void Call::LeaveAttempts(std::optional<AttemptEnd> end) {
   for (const Attempt& one : attempts_) {
     if (!one.in_time()) continue;
-    last_ = end ? Outcome::Of(*end) : one.connection->Silence();
-    Tell(one, last_);
+    failures().last = end ? Outcome::Of(*end) : one.connection->Silence();
+    Tell(one, failures().last);
   }
 }
 
@@ -302,26 +315,32 @@ void Call::EndAtDeadline() {
 }
 
 void Call::EndFailed(std::string_view why) {
-  host_.fleet.Count(&ClientCounters::failed);
-  const bool refused = final_ && last_.end == AttemptEnd::kRefused;
-  std::string text = refused ? last_.detail : std::string(why);
-  for (const ServerPtr& server : set_aside_) {
-    told_.push_back({.server = server->name,
-                     .end = AttemptEnd::kUnreachable,
-                     .detail = "a connection to it has just failed"});
+  Failures& failed = failures();
+  std::vector<CallAttempt>& told = failed.told;
+  const bool counts = host_.limits.counts;
+  if (counts) host_.fleet.Count(&ClientCounters::failed);
+  const bool refused = final_ && failed.last.end == AttemptEnd::kRefused;
+  std::string text = refused ? failed.last.detail : std::string(why);
+  for (const ServerPtr& server : failed.set_aside) {
+    told.push_back({.server = server->name,
+                    .end = AttemptEnd::kUnreachable,
+                    .detail = "a connection to it has just failed"});
   }
-  if (told_.empty() && round_.waited_for_news) text = host_.fleet.ReportNoServer();
-  for (const CallAttempt& attempt : told_) {
-    if (refused && &attempt == &told_.back()) break;  // its text is at the beginning
+  if (told.empty() && failed.round.waited_for_news && counts) text = host_.fleet.ReportNoServer();
+  for (const CallAttempt& attempt : told) {
+    if (refused && &attempt == &told.back()) break;  // its text is at the beginning
     text += (text.empty() ? "" : "; ") + attempt.ToString();
   }
-  EndWith({last_.refusal ? CodeOf(*last_.refusal) : Code::kUnavailable, std::move(text)}, last_);
+  EndWith(
+      {failed.last.refusal ? CodeOf(*failed.last.refusal) : Code::kUnavailable, std::move(text)},
+      failed.last);
 }
 
 void Call::EndWith(Status status, const Outcome& last) {
   if (report_ != nullptr) {
-    *report_ = {
-        .attempts = std::move(told_), .refusal = last.refusal, .retry_after = last.retry_after};
+    *report_ = {.attempts = std::move(failures().told),
+                .refusal = last.refusal,
+                .retry_after = last.retry_after};
   }
   status_ = std::move(status);
   settled = true;

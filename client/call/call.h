@@ -31,6 +31,9 @@ struct CallLimits {
   FailureMode on_failure = FailureMode::kFailover;
   int attempts_max = 3;
   Micros attempt_limit{80'000};
+  // Whether the calls use the fleet's retry budget, and it counts them and learns from their
+  // outcomes. Otherwise it learns only whether connections can be opened.
+  bool counts = true;
 };
 
 // State that the calls of one IO thread share.
@@ -63,9 +66,8 @@ struct CallHost {
 //     list first, then all servers again. If a server was silent or unreachable, the call also
 //     retries after the time of an attempt, because that server may be back without any news.
 //  7. No attempt starts at or after the deadline.
-//  8. A request about a lease can name the only server to use, or servers to use last. If its
-//     answer is lost, it is sent to no other server, because the first may have executed it. If it
-//     names its only server, rule 6 applies only while that server cannot be picked.
+//  8. A request with a Route is sent to its servers only, and after a lost answer to no other one.
+//     If the route has one server, rule 6 applies only while that server cannot be picked.
 //
 // Attempts are entries of a table. A call that ends forgets them; their pipelines still report the
 // outcomes to the fleet.
@@ -101,14 +103,14 @@ class Call final : public Request,
   friend Task<> RunCall(Call* call);
   friend class NextOutcome;
   static constexpr Micros kOverloadPause{10'000};  // if the servers give no advice
+  static constexpr size_t kAttempts = 3;           // in progress
 
   struct Attempt {
     ServerPtr server{};  // null: the entry is free
     Micros began{0};
     std::shared_ptr<const Connection> connection{};
-    bool late = false;                 // it has timed out; its answer is still accepted
-    bool ended = false;                // `outcome` is the last one
-    std::optional<Outcome> outcome{};  // not yet seen by the call
+    bool late = false;   // it has timed out; its answer is still accepted
+    bool ended = false;  // it gets no other outcome
 
     bool under_way() const { return server != nullptr; }
     bool in_time() const { return under_way() && !late; }
@@ -124,6 +126,26 @@ class Call final : public Request,
     Micros shortest_advice{0};
     bool waited_for_news = false;  // because no server was left
   };
+
+  // The state that a call has only once something has failed: most calls succeed at once, and a
+  // burst is faster if they are small.
+  struct Failures {
+    std::array<std::optional<Outcome>, kAttempts> unseen{};  // by attempt; not yet seen by the call
+    std::vector<CallAttempt> told{};                         // for the report
+    std::vector<ServerPtr> set_aside{};
+    Micros set_aside_until{0};
+    Round round{};
+    ServerPtr again{};  // rule 1: server to which the request is repeated
+    Outcome last{};
+  };
+  Failures& failures() {
+    if (failures_ == nullptr) failures_ = std::make_unique<Failures>();
+    return *failures_;
+  }
+  const Failures& failures_so_far() const {
+    static const auto* const none = new Failures();  // threads may outlive static objects
+    return failures_ == nullptr ? *none : *failures_;
+  }
 
   // The next step of a call while none of its attempts can still be answered in time.
   struct Step {
@@ -178,21 +200,16 @@ class Call final : public Request,
   std::atomic<bool> ended_ = false;
   Status status_;
 
-  std::array<Attempt, 3> attempts_{};
+  std::array<Attempt, kAttempts> attempts_{};
+  std::optional<size_t> answered_;  // the attempt whose answer has arrived
+  std::unique_ptr<Failures> failures_;
   Micros pause_until_{0};
   bool pause_for_news_ = false;
-
-  std::vector<CallAttempt> told_;  // for the report
-  std::vector<ServerPtr> set_aside_;
-  Micros set_aside_until_{0};
-  Round round_;
   int rounds_ = 1;         // as in rule 5
   int sent_ = 0;           // requests in the current round
   bool free_next_ = true;  // the next request does not use the budget
-  bool final_ = false;     // the last outcome ends the call, unless again_ is set
+  bool final_ = false;     // the last outcome ends the call, unless `again` is set
   bool repeated_ = false;  // rule 1 was used for the current server
-  ServerPtr again_;        // rule 1: server to which the request is repeated
-  Outcome last_{};
 };
 
 using CallPtr = std::shared_ptr<Call>;

@@ -11,7 +11,8 @@ Caller::Caller(Fleet& fleet, TlsContext& tls, const Options& options, const Cloc
                     .fleet = fleet,
                     .tls = tls,
                     .fds = fds,
-                    .limit = options.limits.attempt_limit},
+                    .limit = options.limits.attempt_limit,
+                    .counts = options.limits.counts},
                    options.connections, options.gather),
       host_{.jobs = io_.jobs(),
             .bells = io_.bells(),
@@ -37,7 +38,7 @@ CallPtr Caller::Start(Ask ask, Micros deadline, CallReport* report, CallDone don
     Post([call] { call->Refuse(Unavailable("too many asynchronous calls are under way")); });
     return call;
   }
-  host_.fleet.CountCall();
+  if (host_.limits.counts) host_.fleet.CountCall();
   io_.Start(call);
   return call;
 }

@@ -15,7 +15,7 @@
 
 namespace firn::client {
 
-// Runs calls on an IO thread of its own.
+// Runs calls on one IO thread, which it owns.
 class Caller final {
  public:
   static constexpr size_t kCallsMax = 1 << 17;  // in progress; more are refused

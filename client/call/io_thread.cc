@@ -42,7 +42,7 @@ void JobQueue::Tick(Micros now, Micros due) {
       resuming_.clear();
     }
     if (first_due() > due) return;
-    Continue(*timers_.front());
+    Continue(*timers_.begin());
   }
 }
 
@@ -53,13 +53,12 @@ void JobQueue::MarkReady(Job& job) {
 void JobQueue::Suspend(Job& job, std::coroutine_handle<> task, Micros until) {
   job.waiting_ = task;
   job.until_ = until;
-  timers_.push_back(&job);
-  Sift(timers_.size() - 1);
+  timers_.insert(timers_.end(), job);
 }
 
 void JobQueue::Continue(Job& job) {
   if (!job.waiting_) return;
-  Cancel(job);
+  timers_.erase(timers_.iterator_to(job));
   Resume(std::exchange(job.waiting_, {}));
   EndIfDone(job);
 }
@@ -73,35 +72,6 @@ void JobQueue::EndIfDone(Job& job) {
     jobs_[job.place_]->place_ = job.place_;
   }
   jobs_.pop_back();
-}
-
-void JobQueue::Cancel(Job& job) {
-  const size_t at = job.timer_;
-  Job* const last = timers_.back();
-  timers_.pop_back();
-  if (last == &job) return;
-  timers_[at] = last;
-  Sift(at);
-}
-
-void JobQueue::Sift(size_t at) {
-  Job* const job = timers_[at];
-  const auto sooner = [this](const Job* a, size_t b) { return a->until_ < timers_[b]->until_; };
-  for (; at > 0 && sooner(job, (at - 1) / 2); at = (at - 1) / 2) Put(at, timers_[(at - 1) / 2]);
-  while (true) {
-    size_t child = 2 * at + 1;
-    if (child >= timers_.size()) break;
-    if (child + 1 < timers_.size() && sooner(timers_[child + 1], child)) ++child;
-    if (job->until_ <= timers_[child]->until_) break;
-    Put(at, timers_[child]);
-    at = child;
-  }
-  Put(at, job);
-}
-
-void JobQueue::Put(size_t at, Job* job) {
-  timers_[at] = job;
-  job->timer_ = at;
 }
 
 // --- the thread ---------------------------------------------------------------------------------

@@ -15,6 +15,7 @@
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/intrusive/set.hpp>
 
 #include "client/call/bells.h"
 #include "common/task/task.h"
@@ -23,7 +24,7 @@
 
 namespace firn::client {
 
-// A task of a JobQueue, and what it waits for.
+// A task of a JobQueue, with the time or event for which it waits.
 class Job {
  public:
   virtual ~Job() = default;
@@ -39,8 +40,8 @@ class Job {
   Task<> task_;
   std::coroutine_handle<> waiting_;  // null: it is not waiting
   Micros until_{0};
-  size_t place_ = 0;  // in the queue's jobs
-  size_t timer_ = 0;  // in the queue's timers, while it waits
+  boost::intrusive::set_member_hook<> timer_;  // in the queue's timers, while it waits
+  size_t place_ = 0;                           // in the queue's jobs
   bool ready_ = false;
 };
 
@@ -81,26 +82,32 @@ class JobQueue final : public Trampoline {
   void TakeEnded(std::vector<JobPtr>& ended) { ended.swap(ended_); }
   bool any_ended() const { return !ended_.empty(); }
   // The earliest time for which a job waits; Micros::max() if there is none.
-  Micros first_due() const { return timers_.empty() ? Micros::max() : timers_.front()->until_; }
+  Micros first_due() const { return timers_.empty() ? Micros::max() : timers_.begin()->until_; }
   // All jobs that have not ended.
   const std::vector<JobPtr>& jobs() const { return jobs_; }
   // Memory for the frames of the jobs' tasks.
   FramePool& frames() { return frames_; }
 
  private:
+  struct UntilOf {
+    using type = Micros;
+    const Micros& operator()(const Job& job) const { return job.until_; }
+  };
+
   void Continue(Job& job);
   void EndIfDone(Job& job);
-  // timers_ is a heap, the earliest first; each job knows its place in it.
-  void Cancel(Job& job);
-  void Sift(size_t at);
-  void Put(size_t at, Job* job);
 
   FramePool frames_;  // declared before the jobs, which use it
   Micros now_{0};
   Micros blocked_{0}, blocked_end_{0};
   std::vector<JobPtr> jobs_, ended_;
   std::vector<Job*> ready_, resuming_;
-  std::vector<Job*> timers_;
+  // Most calls have the same time limit, so a job is usually added at the end. Then a change takes
+  // constant time and reads few jobs.
+  boost::intrusive::multiset<
+      Job, boost::intrusive::member_hook<Job, boost::intrusive::set_member_hook<>, &Job::timer_>,
+      boost::intrusive::key_of_value<UntilOf>>
+      timers_;
 };
 
 // A thread that runs jobs and the handlers of sockets and timers, in turns. A turn is the work

@@ -86,16 +86,19 @@ void Pipeline::AskForStatus() {
 void Pipeline::TakeStatus(std::string_view frame) {
   constexpr auto kStatus = Ask::Method::kStatus;
   Outcome asked = talk_.Read(frame, {.method = kStatus}, status_sequence_, now(), reply_);
-  Outcome admitted = host_.fleet.Admit(std::move(asked), reply_.facts);
+  const ServerFacts facts = asked.answered() ? *reply_.facts : ServerFacts();
+  Outcome admitted = host_.fleet.Admit(std::move(asked), facts);
   if (!admitted.answered()) return Close(std::move(admitted));
-  talk_.Know(reply_.facts, now());
+  talk_.Know(facts, now());
   if (sealing_ == nullptr) server_->spoke_plainly = true;
-  EndChecking(admitted, reply_.facts);
+  EndChecking(admitted, facts);
 }
 
 void Pipeline::EndChecking(const Outcome& outcome, const ServerFacts& facts) {
   if (outcome.answered()) {
     phase_ = Phase::kOpen;
+    opened_ = true;
+    if (!host_.counts) host_.fleet.Connected(*server_);
     host_.io.FlushLater(shared_from_this());
   }
   if (const Checked checked = std::exchange(checked_, nullptr)) checked(*this, outcome, facts);
@@ -299,22 +302,28 @@ void Pipeline::Close(Outcome why) {
     Outcome outcome = why;
     outcome.was_pooled = one.pooled;
     End(one, std::move(outcome));
-    // One that was reported late does not report this end.
+    // A request that was reported late does not report this end, so the next one does.
     if (!one.late) why.shared_blame = true;
   }
 }
 
 void Pipeline::End(const Waiting& waiting, Outcome outcome) {
   Request& request = *waiting.request;
-  if (!waiting.late) {
-    host_.fleet.Done(*server_, request.ask.tag, outcome, now() - waiting.began, now());
-  }
+  if (!waiting.late) Report(waiting, outcome);
   if (request.settled) {
-    if (outcome.answered()) host_.fleet.Count(&ClientCounters::late_answers);
+    if (outcome.answered() && host_.counts) host_.fleet.Count(&ClientCounters::late_answers);
     return;
   }
   request.settled = outcome.answered();
   request.OnOutcome(waiting.attempt, std::move(outcome), /*last=*/true);
+}
+
+void Pipeline::Report(const Waiting& waiting, const Outcome& outcome) {
+  if (host_.counts || !opened_) {
+    host_.fleet.Done(*server_, waiting.request->ask.tag, outcome, now() - waiting.began, now());
+  } else {
+    host_.fleet.GiveBack(*server_);
+  }
 }
 
 // --- time ---------------------------------------------------------------------------------------
@@ -347,8 +356,8 @@ void Pipeline::CheckSilence() {
   if (now() >= next) {
     Outcome silence = Silence();
     // Each lost request counts as a silence, so that the next calls are sent elsewhere. Excluded
-    // are requests that were counted when they were late, settled ones, and those that have waited
-    // for less than half of an attempt's time.
+    // are settled requests, requests that were counted when they were late, and requests that have
+    // waited for less than half of an attempt's time.
     const int least = waiting_.front().late ? 0 : 1;
     silence.lost = std::max(least, static_cast<int>(std::ranges::count_if(waiting_, lost)));
     return Close(std::move(silence));
@@ -368,8 +377,8 @@ void Pipeline::ReportLate(Waiting& waiting, bool shared_blame) {
   waiting.late = true;
   Outcome silence = Silence();
   silence.shared_blame = shared_blame;
-  host_.fleet.Count(&ClientCounters::queued);
-  host_.fleet.Done(*server_, waiting.request->ask.tag, silence, now() - waiting.began, now());
+  if (host_.counts) host_.fleet.Count(&ClientCounters::queued);
+  Report(waiting, silence);
   waiting.request->OnOutcome(waiting.attempt, std::move(silence), /*last=*/false);
 }
 

@@ -26,7 +26,8 @@ struct PipelineHost {
   Fleet& fleet;
   TlsContext& tls;
   CloseOnFork& fds;
-  const Micros limit;  // an attempt's time
+  const Micros limit;        // an attempt's time
+  const bool counts = true;  // see CallLimits
 };
 
 // One connection to one server, with many requests in flight: the server answers them in the order
@@ -55,7 +56,7 @@ class Pipeline final : public Connection,
   // The owner of a pipeline.
   class Owner {
    public:
-    // The pipeline was closed and must not be used any more.
+    // The pipeline was closed and must no longer be used.
     virtual void OnClosed(Pipeline& pipeline) = 0;
 
    protected:
@@ -136,6 +137,8 @@ class Pipeline final : public Connection,
   void EndChecking(const Outcome& outcome, const ServerFacts& facts);
   // Reports the outcome to the fleet, and to the request unless that is settled.
   void End(const Waiting& waiting, Outcome outcome);
+  // Reports the outcome to the fleet, if it counts or the connection could not be opened.
+  void Report(const Waiting& waiting, const Outcome& outcome);
 
   Micros now() const { return host_.io.now(); }
 
@@ -150,6 +153,7 @@ class Pipeline final : public Connection,
   bool deferred_ = false;  // the timer has fired and waits for sockets to be read
   Checked checked_;
   Phase phase_ = Phase::kConnecting;
+  bool opened_ = false;               // it has been in kOpen
   std::unique_ptr<Sealing> sealing_;  // null: no TLS
   Conversation talk_;
   int32_t status_sequence_ = 0;

@@ -10,11 +10,11 @@ namespace firn::client {
 
 // Decides whether a server belongs to this client's cluster.
 //
-//  1. Every server must match the known fields. The first server that answers determines the
-//     unknown ones.
+//  1. Every server must match all fields that the client knows. The first server that answers
+//     determines the unknown ones.
 //  2. A server that does not know its own cluster yet is not foreign, but must not get calls if the
 //     client knows the cluster.
-//  3. Fields of the options or the source override those of a server.
+//  3. Fields of the options or the source override fields of a server.
 //
 // A value, thread-compatible.
 class ClusterCheck {

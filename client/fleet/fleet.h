@@ -79,7 +79,7 @@ class Fleet {
   ServerPtr Pick(std::string_view tag, std::span<const ServerPtr> tried, Micros now);
 
   // Returns the server listed as `address`, regardless of its health; null if it is in `tried`,
-  // unresolved, or quarantined. The caller reports it with Done.
+  // unresolved, or belongs to another cluster. The caller reports it with Done.
   ServerPtr PickOne(const std::string& address, std::span<const ServerPtr> tried);
   // Returns the listed ones of these servers.
   std::vector<ServerPtr> Find(std::span<const std::string> addresses);
@@ -113,6 +113,10 @@ class Fleet {
   // with Probed. Each is returned once until it is reported.
   std::vector<ServerPtr> TakeProbes(Micros now);
   void Probed(Server& server, const Outcome& outcome, const ServerFacts& facts, Micros now);
+
+  // Records that a connection was opened whose requests do not count. It ends no ejection: probes
+  // and calls do.
+  void Connected(Server& server);
 
   // Returns the servers whose names must be looked up: every few seconds if there is no address, or
   // none that accepts connections; otherwise once a minute.

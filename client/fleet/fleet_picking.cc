@@ -98,7 +98,7 @@ ServerPtr Fleet::PickOne(const std::string& address, std::span<const ServerPtr> 
   const auto found = servers_.find(address);
   if (found == servers_.end()) return nullptr;
   const ServerPtr& server = found->second;
-  if (server->addresses.empty() || server->Standing() == ServerHealth::kQuarantined ||
+  if (server->addresses.empty() || server->membership.foreign() ||
       std::ranges::find(tried, server) != tried.end()) {
     return nullptr;
   }

@@ -171,6 +171,12 @@ void Fleet::Probed(Server& server, const Outcome& outcome, const ServerFacts& fa
   if (outcome.answered()) TellNews();
 }
 
+void Fleet::Connected(Server& server) {
+  Change(server, [&] {
+    if (!server.health.out()) server.health.Succeeded();
+  });
+}
+
 void Fleet::Seen(Server& server, const ServerFacts& facts, Micros now) {
   const bool was_out = server.health.out();
   const bool left = !server.membership.member();

@@ -13,14 +13,12 @@ namespace firn::client {
 // Whether one server responds well enough for calls.
 //
 //  1. A server has too many failures after 3 in a row, or if half of its last 20 calls failed. A
-//  new
-//     server starts as if all of them had succeeded.
-//  2. It is then out for 1 s, doubling to 30 s. If its owner permits, it is ejected; otherwise it
-//  is
-//     failing.
+//     new server starts as if these calls had succeeded.
+//  2. It is then out for 1 s, doubling to 30 s. If its owner permits, it is ejected. Otherwise it
+//     is failing.
 //  3. After that time, one probe is due. If it fails, the next, longer time begins.
-//  4. Any success of such a server ends that and discards all failures. A successful call also
-//     resets the backoff; a successful probe does not, because calls do not request a status.
+//  4. Any success of such a server ends this state and discards all failures. A successful call
+//     also resets the backoff; a successful probe does not, because calls do not request a status.
 //
 // A value, thread-compatible. The owner ensures that at most half of all servers are ejected.
 class Health {

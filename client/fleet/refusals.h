@@ -8,8 +8,8 @@
 
 namespace firn::client {
 
-// What each refusal reason means to a client. "Refusals" in client/call/FAILOVER.md has the same
-// columns.
+// The client's reaction to a refusal reason. The table "Refusals" in client/call/FAILOVER.md has
+// the same columns.
 struct RefusalRule {
   enum class Retry : uint8_t {
     kElsewhere,  // the call fails over

@@ -17,10 +17,10 @@ namespace firn::client {
 // Names of tags.
 using TagSet = std::set<std::string, std::less<>>;
 
-// What one server temporarily cannot serve, as reported by itself or the list: all tags that need a
-// machine id, a tag whose store is down, or a tag that it no longer serves (at most until a new
-// list, or an answer for the tag). Thread-safe. Takes no lock if the server has reported nothing,
-// the usual case.
+// The tags that one server temporarily cannot serve, according to the server or the list: all tags
+// that need a machine id, a tag whose store is down, or a tag that it no longer serves. The last
+// kind ends with a new list or an answer for the tag. Thread-safe. Takes no lock if the server has
+// reported nothing, the usual case.
 class TagLimits {
  public:
   void NotReady(Micros until);

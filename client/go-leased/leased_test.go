@@ -21,10 +21,11 @@ import (
 type testLease struct {
 	lease firn.Lease
 	fault error
+	taken error // a generator has the lease
 }
 
 func (l *testLease) Current() (firn.Lease, error) { return l.lease, l.fault }
-func (l *testLease) HandOut() error               { return nil }
+func (l *testLease) HandOut() error               { return l.taken }
 
 func newLease(machine int, from, until time.Duration) *testLease {
 	now := time.Now()
@@ -39,6 +40,17 @@ func kind(fault error) firn.Kind {
 		return told.Kind
 	}
 	return ""
+}
+
+func TestALeaseOfAnotherGeneratorIsRefused(t *testing.T) {
+	lease := newLease(7, -time.Second, time.Minute)
+	lease.taken = &firn.Error{Kind: firn.Invalid, Sentence: "the lease has a generator"}
+	if node, fault := NewSnowflake(lease); node != nil || kind(fault) != firn.Invalid {
+		t.Error("snowflake", node, fault)
+	}
+	if sony, fault := NewSonyflake(lease, sonyflake.Settings{}); sony != nil || kind(fault) != firn.Invalid {
+		t.Error("sonyflake", sony, fault)
+	}
 }
 
 // generator is one of the two types.

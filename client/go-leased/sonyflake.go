@@ -36,11 +36,13 @@ func NewSonyflake(lease MachineIDs, settings sonyflake.Settings) (*Sonyflake, er
 		}
 		return 0, sonyflake.ErrInvalidMachineID
 	}
-	fault := s.prepare()
-	if fault == nil {
-		fault = lease.HandOut()
+	if fault := s.prepare(); fault != nil {
+		return nil, fault
 	}
-	return s, fault
+	if fault := lease.HandOut(); fault != nil {
+		return nil, fault
+	}
+	return s, nil
 }
 
 // prepare makes the generator of the lease in force.

@@ -112,7 +112,7 @@ func (c *call) askOne(ctx context.Context, server *server) (*answer, *failure) {
 func (c *call) timed(ctx context.Context, server *server, fresh bool) (*answer, *failure) {
 	began := time.Now()
 	c.began = began
-	got, problem := c.engine.attemptBeside(ctx, server, c.ask, fresh, c.until, c.tried, &c.late)
+	got, problem := c.engine.attempt(ctx, server, c.ask, fresh, c.until, c.tried, &c.late)
 	if problem == nil || !problem.paused {
 		c.engine.fleet.counts.attempted(problem)
 	}

@@ -1,3 +1,32 @@
+// Package firn takes ids from a cluster of Firn servers.
+//
+//	client, err := firn.New("firn://10.0.0.7:7609,10.0.0.8:7609", firn.Options{})
+//	id, err := client.NextID(ctx, "order")
+//
+// Ids have 64 bits and are never issued twice. A tag, such as "order", is the name under which a program
+// requests ids; an empty tag is the servers' default.
+//
+// # Failures
+//
+// A call ends by the deadline of its context, or after [Options.Deadline] if the context has none. It tries up to
+// [Options.AttemptsMax] servers, for at most [Options.AttemptLimit] each. If a server does not respond, is overloaded
+// or cannot issue now, the call fails over to the next one. A retry is safe: the ids of a lost answer are never issued
+// again. A call that fails returns an [*Error], which lists every attempt. Its Unwrap lets errors.Is find
+// context.Canceled and context.DeadlineExceeded.
+//
+// # Prefetched ids
+//
+// [Options.LocalRanges] names tags whose ids are fetched before they are needed, so that [Client.NextID] costs a memory
+// access. Ids in memory when the program ends are lost; they are never issued again.
+//
+// # Local ids
+//
+// A [LocalGenerator] makes ids in the program, under a machine id that a server leases to it. It continues while every
+// server is unreachable, until the interval of the lease ends. A [MachineLease] is for the generator of another library.
+//
+// # Metrics
+//
+// [Client.Counters] returns what a client has done. The package firnvars publishes it with expvar.
 package firn
 
 import (
@@ -34,19 +63,23 @@ func New(servers string, options Options) (*Client, error) {
 	if len(faults) > 0 {
 		return nil, &Error{Kind: Invalid, Sentence: strings.Join(faults, "; ")}
 	}
-	return &Client{newEngine(options, seeds, listsChange)}, nil
+	e := newEngine(newFleet(options, seeds, listsChange))
+	for _, tag := range options.LocalRanges {
+		e.supplies[tag.Tag] = newSupply(tag, e)
+	}
+	return &Client{e}, nil
 }
 
 // NextID returns one id; from memory, if Options.LocalRanges names the tag.
 func (c *Client) NextID(ctx context.Context, tag string) (int64, error) {
 	supply := c.engine.supplies[tag]
-	if supply != nil && !c.engine.closed.Load() {
+	if supply != nil && !c.engine.fleet.closed.Load() {
 		if id, found := supply.takeNow(); found {
 			return id, nil
 		}
 	}
 	until := c.engine.deadlineOf(ctx)
-	if supply != nil && !c.engine.closed.Load() {
+	if supply != nil && !c.engine.fleet.closed.Load() {
 		if id, found := supply.take(time.Until(until) / 4); found {
 			return id, nil
 		}
@@ -65,7 +98,7 @@ func (c *Client) NextIDs(ctx context.Context, tag string, count int) ([]int64, e
 		return nil, &Error{Kind: Refused, Reason: BadRequest,
 			Sentence: fmt.Sprintf("count is %d; it must be 1 to %d", count, countMax)}
 	}
-	if supply := c.engine.supplies[tag]; supply != nil && !c.engine.closed.Load() {
+	if supply := c.engine.supplies[tag]; supply != nil && !c.engine.fleet.closed.Load() {
 		if ids := supply.takeMany(count); ids != nil {
 			return ids, nil
 		}
@@ -89,9 +122,11 @@ func (c *Client) NextText(ctx context.Context, tag string) (string, error) {
 // Servers returns the servers as this client sees them, in the order of their addresses.
 func (c *Client) Servers() []SeenServer { return c.engine.fleet.view() }
 
-// Close does not wait: calls in progress end with the kind Closed, and so do later ones. It returns nil, for io.Closer.
+// Close does not wait: calls in progress end with the kind Closed, and so do later ones. Generators continue. It returns
+// nil, for io.Closer.
 func (c *Client) Close() error {
-	c.engine.close()
+	c.engine.fleet.closed.Store(true)
+	c.engine.end()
 	return nil
 }
 
@@ -100,7 +135,7 @@ func (c *Client) call(ctx context.Context, a *ask, until time.Time) (*answer, er
 		return nil, &Error{Kind: Refused, Reason: BadRequest,
 			Sentence: fmt.Sprintf("a tag has at most %d bytes", tagMax)}
 	}
-	if c.engine.closed.Load() {
+	if c.engine.fleet.closed.Load() {
 		return nil, &Error{Kind: Closed, Sentence: "the client was closed"}
 	}
 	return c.engine.call(ctx, a, until)

@@ -211,7 +211,6 @@ func TestAnswersAreReadFirstIfTheProcessWasLate(t *testing.T) {
 
 func TestAnAnswerThatBeganBeforeARefusalDoesNotEndTheDraining(t *testing.T) {
 	fleet := newFleet(generous().withDefaults(), []string{"127.0.0.1:1"}, true)
-	fleet.trouble = func() {}
 	one := fleet.servers["127.0.0.1:1"]
 	began := time.Now()
 	problem := failed(WasRefused, "it stops")

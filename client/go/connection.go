@@ -145,6 +145,9 @@ func isTimeout(fault error) bool {
 
 // hangUp closes the socket.
 func (c *connection) hangUp() {
+	if c.forget != nil {
+		c.forget()
+	}
 	if secure, is := c.socket.(*tls.Conn); is {
 		_ = secure.NetConn().Close() // without close_notify, for which it might wait
 		return

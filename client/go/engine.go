@@ -3,9 +3,7 @@ package firn
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"sync"
-	"sync/atomic"
+	"slices"
 	"time"
 )
 
@@ -14,57 +12,22 @@ const (
 	askAgainMax  = 5 * time.Minute
 	noListYet    = time.Second
 	noSuchMethod = time.Minute
-	troublePause = time.Second
 )
 
-// engine has the parts of a client: the fleet, its connections and the background goroutines.
+// engine has the connections and background goroutines of a client, or of a generator, which share a fleet.
 type engine struct {
 	options  Options
 	fleet    *fleet
-	tls      *tlsFiles
-	supplies map[string]*supply
-	ctx      context.Context // of background goroutines; ends with the client
-	end      context.CancelFunc
-	closed   atomic.Bool // before ctx ends
-	wake     chan struct{}
-
-	mutex     sync.Mutex
-	open      map[*connection]bool
-	listDue   time.Time
-	listAsked time.Time
+	supplies map[string]*supply // of a client
+	ctx      context.Context    // of its connections and goroutines
+	end      context.CancelFunc // does not wait: calls in progress end with Closed
 }
 
-func newEngine(options Options, seeds []string, listsChange bool) *engine {
-	e := &engine{options: options, fleet: newFleet(options, seeds, listsChange), tls: &tlsFiles{},
-		supplies: map[string]*supply{}, open: map[*connection]bool{}, wake: make(chan struct{}, 1)}
-	if options.TLS != nil {
-		e.tls.said = *options.TLS
-	}
+func newEngine(fleet *fleet) *engine {
+	e := &engine{options: fleet.options, fleet: fleet, supplies: map[string]*supply{}}
 	e.ctx, e.end = context.WithCancel(context.Background())
-	e.fleet.trouble = e.askListSoon
-	if listsChange {
-		e.listDue = time.Now()
-	}
-	for _, tag := range options.LocalRanges {
-		e.supplies[tag.Tag] = newSupply(tag, e)
-	}
 	go e.upkeep()
 	return e
-}
-
-// close does not wait: calls in progress end with Closed.
-func (e *engine) close() {
-	e.closed.Store(true)
-	e.end()
-	e.mutex.Lock()
-	all := make([]*connection, 0, len(e.open))
-	for one := range e.open {
-		all = append(all, one)
-	}
-	e.mutex.Unlock()
-	for _, one := range all {
-		one.close(failed(ConnClosed, "the client was closed"), false)
-	}
 }
 
 func (e *engine) call(ctx context.Context, a *ask, until time.Time) (*answer, error) {
@@ -92,7 +55,7 @@ func (e *engine) deadlineOf(ctx context.Context) time.Time {
 	return time.Now().Add(e.options.Deadline)
 }
 
-// sleep waits for that time, or until news, the end of the context or the end of the client.
+// sleep waits for that time, or until news, or the end of the context or of this engine.
 func (e *engine) sleep(ctx context.Context, pause time.Duration, news <-chan struct{}) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -104,15 +67,10 @@ func (e *engine) sleep(ctx context.Context, pause time.Duration, news <-chan str
 	}
 }
 
-// attempt is one server's answer. While too many calls use its connections, the call waits for its turn until the
-// deadline; it gives up its place when the server has failed meanwhile and an untried one is healthier.
+// attempt is one server's answer, or a late one to an earlier attempt. While too many calls use its connections, the
+// call waits for its turn until the deadline; it gives up its place when the server has failed meanwhile and an untried
+// one is healthier.
 func (e *engine) attempt(ctx context.Context, one *server, a *ask, fresh bool, deadline time.Time,
-	tried map[*server]bool) (*answer, *failure) {
-	return e.attemptBeside(ctx, one, a, fresh, deadline, tried, &lateAnswers{})
-}
-
-// attemptBeside also takes the answer of an earlier attempt that is late.
-func (e *engine) attemptBeside(ctx context.Context, one *server, a *ask, fresh bool, deadline time.Time,
 	tried map[*server]bool, late *lateAnswers) (*answer, *failure) {
 	select {
 	case one.room <- struct{}{}:
@@ -149,14 +107,17 @@ func (e *engine) awaitRoom(ctx context.Context, one *server, deadline time.Time)
 	return failed(NoRoom, "all connections were in use")
 }
 
-// connect opens a connection, asks for the server's status, and fails unless the server is of this
-// cluster.
-func (e *engine) connect(ctx context.Context, one *server, secure bool,
-	until time.Time) (*connection, *serverStatus, *failure) {
+// connect opens a connection, which ends with the context. It asks for the server's status, and fails unless the server
+// is of this cluster.
+func (e *engine) connect(ctx context.Context, one *server, until time.Time) (*connection, *serverStatus, *failure) {
 	e.fleet.mutex.Lock()
-	spoke := one.spoke // not that of a connection that is opened meanwhile
+	spoke, secure := one.spoke, one.tls // not spoke of a connection that is opened meanwhile
 	e.fleet.mutex.Unlock()
 	made, status, problem := e.dial(ctx, one, secure, until)
+	if problem != nil && ctx.Err() != nil {
+		problem.counted = true // it says nothing about the server
+		return nil, nil, problem
+	}
 	if e.fleet.dialled(one, problem == nil || problem.spoke()); problem == nil {
 		return made, status, nil
 	}
@@ -168,9 +129,7 @@ func (e *engine) connect(ctx context.Context, one *server, secure bool,
 
 func (e *engine) dial(ctx context.Context, one *server, secure bool,
 	until time.Time) (*connection, *serverStatus, *failure) {
-	ctx, stop := e.whileOpen(ctx)
-	defer stop()
-	files := e.tls
+	files := e.fleet.tls
 	if !secure {
 		files = nil
 	}
@@ -178,14 +137,9 @@ func (e *engine) dial(ctx context.Context, one *server, secure bool,
 	if problem != nil {
 		return nil, nil, problem
 	}
-	e.mutex.Lock()
-	e.open[made] = true
-	closed := e.ctx.Err() != nil
-	e.mutex.Unlock()
-	if closed {
-		e.drop(made)
-		return nil, nil, failed(Unreachable, "the client was closed")
-	}
+	made.mutex.Lock() // the context may end at once
+	made.forget = context.AfterFunc(ctx, func() { made.close(unfinished(ConnClosed), false) })
+	made.mutex.Unlock()
 	got, problem := made.ask(askStatus(), until)
 	if problem == nil {
 		problem = e.fleet.admit(got.status)
@@ -195,7 +149,7 @@ func (e *engine) dial(ctx context.Context, one *server, secure bool,
 		problem.mute = problem.end == ConnClosed
 	}
 	if problem != nil {
-		e.drop(made)
+		made.hangUp()
 		return nil, nil, problem
 	}
 	made.limit = e.options.AttemptLimit
@@ -207,86 +161,37 @@ func (e *engine) dial(ctx context.Context, one *server, secure bool,
 	return made, got.status, nil
 }
 
-// whileOpen returns a context that also ends when the client is closed. The caller must call stop.
-func (e *engine) whileOpen(ctx context.Context) (joined context.Context, stop func()) {
-	joined, cancel := context.WithCancel(ctx)
-	forget := context.AfterFunc(e.ctx, cancel)
-	return joined, func() {
-		forget()
-		cancel()
-	}
-}
-
-func (e *engine) drop(made *connection) {
-	e.mutex.Lock()
-	delete(e.open, made)
-	e.mutex.Unlock()
-	made.hangUp()
-}
-
-// upkeep does the background work: it probes ejected servers, and asks for lists.
+// upkeep does the background work of the fleet, one engine at a time: it probes ejected servers, and asks for lists.
 func (e *engine) upkeep() {
+	select {
+	case e.fleet.keeper <- struct{}{}:
+		defer func() { <-e.fleet.keeper }()
+	case <-e.ctx.Done():
+	}
 	for e.ctx.Err() == nil {
-		due, next := e.fleet.takeProbes()
+		due, list, next := e.fleet.takeDue()
 		for _, one := range due {
 			go e.probe(one)
 		}
-		e.mutex.Lock()
-		ask := !e.listDue.IsZero() && !e.listDue.After(time.Now())
-		e.mutex.Unlock()
-		if ask {
+		if list {
 			e.askList()
+		} else {
+			e.sleep(e.ctx, time.Until(next), e.fleet.wake)
 		}
-		pause := time.Second
-		for _, at := range []time.Time{next, e.nextList()} {
-			if left := time.Until(at); !at.IsZero() && left < pause {
-				pause = left
-			}
-		}
-		e.sleep(e.ctx, pause, e.wake)
-	}
-}
-
-func (e *engine) nextList() time.Time {
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	return e.listDue
-}
-
-// askListSoon asks for the list after a failed call, within a random time of at most 1 s, because other
-// clients see the same failure.
-func (e *engine) askListSoon() {
-	e.mutex.Lock()
-	soon := time.Now()
-	if least := e.listAsked.Add(troublePause); soon.Before(least) {
-		soon = least
-	}
-	soon = soon.Add(time.Duration(rand.Int64N(int64(troublePause))))
-	if !e.listDue.IsZero() && soon.Before(e.listDue) {
-		e.listDue = soon
-	}
-	e.mutex.Unlock()
-	select {
-	case e.wake <- struct{}{}:
-	default:
 	}
 }
 
 func (e *engine) probe(one *server) {
-	e.fleet.mutex.Lock()
-	secure := one.tls
-	e.fleet.mutex.Unlock()
-	made, status, problem := e.connect(e.ctx, one, secure, time.Now().Add(e.options.AttemptLimit))
+	made, status, problem := e.connect(e.ctx, one, time.Now().Add(e.options.AttemptLimit))
 	if made != nil {
-		e.drop(made)
+		made.hangUp()
 	}
-	e.fleet.probed(one, status, problem)
+	if e.ctx.Err() == nil {
+		e.fleet.probed(one, status, problem)
+	}
 }
 
 func (e *engine) askList() {
-	e.mutex.Lock()
-	e.listAsked = time.Now()
-	e.mutex.Unlock()
 	wait := noListYet
 	if one := e.fleet.pick("", nil); one != nil {
 		var problem *failure
@@ -296,9 +201,9 @@ func (e *engine) askList() {
 		}
 		e.fleet.giveBack(one)
 	}
-	e.mutex.Lock()
-	e.listDue = time.Now().Add(wait)
-	e.mutex.Unlock()
+	e.fleet.mutex.Lock()
+	e.fleet.listDue = time.Now().Add(wait)
+	e.fleet.mutex.Unlock()
 }
 
 // askForList asks the server for its list, and returns when to ask again.
@@ -307,7 +212,7 @@ func (e *engine) askForList(one *server) (time.Duration, *failure) {
 	known := e.fleet.version
 	e.fleet.mutex.Unlock()
 	until := time.Now().Add(2 * e.options.AttemptLimit) // to connect, and to get the answer
-	got, problem := e.attempt(e.ctx, one, askServers(known), false, until, nil)
+	got, problem := e.attempt(e.ctx, one, askServers(known), false, until, nil, &lateAnswers{})
 	switch {
 	case problem == nil:
 	case problem.end == WasRefused && problem.retryAfter > 0:
@@ -324,4 +229,91 @@ func (e *engine) askForList(one *server) (time.Duration, *failure) {
 	}
 	again := time.Duration(got.list.askAgainMs) * time.Millisecond
 	return clamp(again, askAgainMin, askAgainMax), nil
+}
+
+// The connections that the calls to a server share.
+
+// dialling is a connection that is being opened.
+type dialling struct {
+	done    chan struct{}
+	made    *connection
+	problem *failure
+}
+
+// take returns the least busy connection of the server, which counts as busier until the caller decreases its load.
+// Opens another one, up to the limit, while none is idle. Waits for it if there is no other, or if it must be fresh.
+func (e *engine) take(ctx context.Context, one *server, fresh bool, timer *time.Timer) (*connection, *failure) {
+	e.fleet.mutex.Lock()
+	var made *connection
+	for _, other := range one.conns {
+		if made == nil || other.load.Load() < made.load.Load() {
+			made = other
+		}
+	}
+	idle := made != nil && made.load.Load() == 0 && !fresh
+	room := len(one.conns) < e.options.ConnectionsMax || fresh
+	if one.dialling == nil && !idle && room && !time.Now().Before(one.connectAt) {
+		one.dialling = &dialling{done: make(chan struct{})}
+		go e.openConnection(one, one.dialling)
+	}
+	opening := one.dialling
+	if made != nil && (!fresh || opening == nil) {
+		made.load.Add(1)
+		e.fleet.mutex.Unlock()
+		return made, nil
+	}
+	e.fleet.mutex.Unlock()
+	if opening == nil {
+		problem := failed(NoRoom, "a connection to it has just failed")
+		problem.paused = true
+		return nil, problem
+	}
+	select {
+	case <-opening.done:
+	case <-timer.C:
+		return nil, unfinished(ConnectTimeout)
+	case <-ctx.Done():
+		return nil, unfinished(ConnectTimeout)
+	case <-e.ctx.Done():
+		return nil, unfinished(ConnClosed)
+	}
+	if opening.problem == nil {
+		opening.made.load.Add(1)
+		return opening.made, nil
+	}
+	problem := *opening.problem
+	problem.counted = true
+	return nil, &problem
+}
+
+// openConnection opens a connection for the calls that wait for it, and for later ones.
+func (e *engine) openConnection(one *server, opening *dialling) {
+	made, _, problem := e.connect(e.ctx, one, time.Now().Add(e.options.AttemptLimit))
+	e.fleet.mutex.Lock()
+	opening.made, opening.problem = made, problem
+	one.dialling = nil
+	if problem == nil {
+		made.onEnd = func(unasked *failure) { e.ended(one, made, unasked) }
+		// Of a server that no list has, it is closed after its first calls.
+		if made.leaving = e.fleet.servers[one.address] != one; !made.leaving {
+			one.conns = append(one.conns, made)
+		}
+		go made.read()
+	}
+	e.fleet.mutex.Unlock()
+	if problem != nil { // once for all calls that wait
+		e.fleet.failed(one, "", problem)
+	}
+	close(opening.done)
+}
+
+// ended forgets a connection that has ended.
+func (e *engine) ended(one *server, made *connection, unasked *failure) {
+	e.fleet.mutex.Lock()
+	one.conns = slices.DeleteFunc(one.conns, func(other *connection) bool { return other == made })
+	e.fleet.mutex.Unlock()
+	if unasked != nil {
+		e.fleet.counts.attempted(unasked)
+		e.fleet.failed(one, "", unasked)
+	}
 }

@@ -24,6 +24,7 @@ type fakeServer struct {
 	refuse   atomic.Int32 // a reason: calls for ids are refused
 	silent   atomic.Bool  // calls for ids get no answer
 	requests atomic.Int64 // for ids
+	lists    atomic.Int64 // requests for the list
 
 	leaseFor   atomic.Int64 // ms: the interval of a lease
 	leaseFault atomic.Int32 // requests for leases are refused
@@ -133,6 +134,7 @@ func (s *fakeServer) result(name string, request []byte) []byte {
 		status := append([]byte{12, 0, 0, 11, 0, 1, 0, 0, 0, 1, 'u', 11, 0, 5, 0, 0, 0, 4}, "firn"...)
 		return append(i64(i32(status, 7, 2), 10, time.Now().UnixMilli()), 0)
 	case "servers":
+		s.lists.Add(1)
 		return append(i32(i64([]byte{12, 0, 0}, 3, 1), 6, 60_000), 0)
 	}
 	if strings.HasSuffix(strings.ToLower(name), "lease") {

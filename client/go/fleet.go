@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -102,15 +103,18 @@ func (s *server) mayServe(now time.Time) bool { return !now.Before(s.connectAt) 
 
 func (s *server) share() float64 { return math.Max(float64(s.weight), 1) }
 
-// fleet is the servers of a client, with their standing. It picks the server that a call asks next. Hooks are
-// called without its mutex.
+// fleet is the servers of a client and its generators, with their standing. It picks the server that a call asks next.
+// Hooks are called without its mutex.
 type fleet struct {
 	options     Options
 	listsChange bool
 	seeds       []string
 	name        string // drawn by lot: decides which servers this client uses
-	trouble     func()
+	tls         *tlsFiles
 	counts      counts
+	closed      atomic.Bool   // the client
+	keeper      chan struct{} // full while an engine does the background work
+	wake        chan struct{} // that engine
 
 	mutex        sync.Mutex
 	news         chan struct{} // closed and replaced when servers were added or became healthy
@@ -121,12 +125,21 @@ type fleet struct {
 	offered      []*server       // memory of offer
 	ownNumbers   map[string]bool // tags that need no machine id
 	budget       retryBudget
+	listDue      time.Time // zero: never
+	listAsked    time.Time
 }
 
 func newFleet(options Options, seeds []string, listsChange bool) *fleet {
 	f := &fleet{options: options, listsChange: listsChange, seeds: seeds, uuid: options.ClusterUUID,
 		name: strconv.FormatInt(rand.Int64N(math.MaxInt64), 36), news: make(chan struct{}),
-		servers: map[string]*server{}, ownNumbers: map[string]bool{}}
+		servers: map[string]*server{}, ownNumbers: map[string]bool{}, tls: &tlsFiles{},
+		keeper: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+	if options.TLS != nil {
+		f.tls.said = *options.TLS
+	}
+	if listsChange {
+		f.listDue = time.Now()
+	}
 	for _, seed := range seeds {
 		f.servers[seed] = f.made(seed)
 	}
@@ -308,9 +321,10 @@ func (f *fleet) tellNews() {
 	f.news = make(chan struct{})
 }
 
-// tell calls OnEvent, whose panic must not end the program: it may run on a goroutine of the client.
+// tell calls OnEvent until the client is closed. Its panic must not end the program: it may run on a goroutine of the
+// client.
 func (f *fleet) tell(kind, server, detail string) {
-	if f.options.OnEvent != nil {
+	if f.options.OnEvent != nil && !f.closed.Load() {
 		defer func() { _ = recover() }()
 		f.options.OnEvent(Event{kind, server, detail})
 	}

@@ -6,7 +6,11 @@ import (
 	"time"
 )
 
-const movesEvery = 10 // attempt limits after which a server that hangs again frees retries again
+const (
+	movesEvery   = 10 // attempt limits after which a server that hangs again frees retries again
+	upkeepPause  = time.Second
+	troublePause = time.Second
+)
 
 // How answers, failures and probes change the standing of servers.
 
@@ -16,7 +20,7 @@ func (f *fleet) admit(status *serverStatus) *failure {
 	defer f.mutex.Unlock()
 	if status.clusterUUID == "" && f.uuid != "" {
 		problem := failed(WasRefused, "it does not know its cluster yet")
-		problem.reason = NotReady
+		problem.reason, problem.anotherMayHelp = NotReady, true
 		return problem
 	}
 	if f.uuid != "" && status.clusterUUID != f.uuid {
@@ -60,6 +64,15 @@ func (f *fleet) answered(one *server, tag string, refused bool, began time.Time)
 	f.mutex.Unlock()
 	if back {
 		f.tell("healthy", one.address, "answers again")
+	}
+}
+
+// connected records that a connection for a lease was opened. It ends no ejection: probes and calls do.
+func (f *fleet) connected(one *server) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if !one.health.out {
+		one.health.answered()
 	}
 }
 
@@ -202,11 +215,38 @@ func (s *server) untilNextProbe(now time.Time) time.Duration {
 	return s.probeBackoff.next(now, probeFirst, probeAgain)
 }
 
-// takeProbes returns the servers to probe now, and when the next probe is due.
-func (f *fleet) takeProbes() (due []*server, next time.Time) {
+// trouble asks for the list after a failed call, within a random time of at most 1 s, because other clients see the same
+// failure.
+func (f *fleet) trouble() {
+	f.mutex.Lock()
+	soon := time.Now()
+	if least := f.listAsked.Add(troublePause); soon.Before(least) {
+		soon = least
+	}
+	soon = soon.Add(time.Duration(rand.Int64N(int64(troublePause))))
+	if !f.listDue.IsZero() && soon.Before(f.listDue) {
+		f.listDue = soon
+	}
+	f.mutex.Unlock()
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// takeDue returns the servers to probe now, whether to ask for the list, and when to call it again.
+func (f *fleet) takeDue() (due []*server, list bool, next time.Time) {
 	now := time.Now()
+	next = now.Add(upkeepPause)
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
+	if !f.listDue.IsZero() {
+		if list = !f.listDue.After(now); list {
+			f.listAsked = now
+		} else if f.listDue.Before(next) {
+			next = f.listDue
+		}
+	}
 	for _, one := range f.servers {
 		if one.probeAt.IsZero() {
 			continue
@@ -215,11 +255,11 @@ func (f *fleet) takeProbes() (due []*server, next time.Time) {
 			due = append(due, one)
 			one.probeAt = now.Add(probeAgain)
 		}
-		if next.IsZero() || one.probeAt.Before(next) {
+		if one.probeAt.Before(next) {
 			next = one.probeAt
 		}
 	}
-	return due, next
+	return due, list, next
 }
 
 // probed records the result of a background probe: the status, or a failure.

@@ -145,6 +145,8 @@ func (l *leasedIDs) adopt(terms *leaseTerms) (used int64, fault string) {
 		fault = l.why.Sentence
 	case l.first != nil && !l.first.sameLayout(terms): // ids of two layouts can be equal
 		fault = "its layout is not that of this generator's first lease; restart the program if the cluster's has changed"
+	case l.hasPassed(terms.start(terms.untilTick)): // a late answer must not replace a lease in use
+		fault = "its interval has ended"
 	}
 	if fault != "" {
 		return 0, fault
@@ -158,6 +160,11 @@ func (l *leasedIDs) adopt(terms *leaseTerms) (used int64, fault string) {
 	l.shift, l.sequence, l.end = terms.sequenceShift, 0, 0
 	l.setPace(terms)
 	return used, ""
+}
+
+// hasPassed returns whether both the wall clock and the id clock have reached this time.
+func (l *leasedIDs) hasPassed(end time.Time) bool {
+	return !l.clock.wall().Before(end) && (l.first == nil || !l.pace.advance().Before(end))
 }
 
 // setPace raises the id clock to firstTick. If it has followed a wrong wall clock beyond the interval, it returns to the

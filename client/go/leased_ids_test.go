@@ -39,9 +39,6 @@ func (c *testClock) advance(by time.Duration) {
 
 func (c *testClock) step(by time.Duration) { c.wall = c.wall.Add(by) }
 
-// wallAtZero is the wall clock when the steady clock was 0.
-func (c *testClock) wallAtZero() time.Time { return c.wall.Add(-c.steady) }
-
 func (c *testClock) tick() int64 { return c.wall.Sub(leaseEpoch).Milliseconds() }
 
 // testTerms are of the layout firn: time:41 machine:10 sequence:12.
@@ -103,7 +100,7 @@ func ascends(ids []int64) bool {
 	return slices.IsSorted(ids) && len(slices.Compact(slices.Clone(ids))) == len(ids)
 }
 
-func TestIDsAreThoseOfTheTerms(t *testing.T) {
+func TestIDsHaveTheMachineIDAndTheTicksOfTheTerms(t *testing.T) {
 	r := newIDsRig(t)
 	r.adopt(r.terms)
 	id := r.next()
@@ -146,14 +143,6 @@ func TestIntervalEndsAndSaysSinceWhen(t *testing.T) {
 	}
 }
 
-func TestPauseBeyondTheInterval(t *testing.T) {
-	r := newIDsRig(t)
-	r.adopt(r.terms)
-	r.next()
-	r.clock.advance(time.Hour)
-	r.fails(NoLease, "ended")
-}
-
 // The pause comes after the clock was read. The tick that was read is this lease's forever.
 func TestPauseInsideACallReturnsNoIDOutsideTheInterval(t *testing.T) {
 	r := newIDsRig(t)
@@ -165,21 +154,6 @@ func TestPauseInsideACallReturnsNoIDOutsideTheInterval(t *testing.T) {
 	}
 	r.clock.paused = nil
 	r.fails(NoLease, "ended")
-}
-
-func TestExtensionContinuesWithTheSameLease(t *testing.T) {
-	r := newIDsRig(t)
-	r.adopt(r.terms)
-	first := r.next()
-	r.clock.advance(20 * time.Second)
-	r.fails(NoLease, "ended")
-	r.ids.extend(r.terms.untilTick + 60_000)
-	if tick := tickOf(r.next()); tick != tickOf(first)+20_000 {
-		t.Fatal(tick)
-	}
-	r.ids.extend(0) // an earlier end is ignored
-	r.clock.advance(time.Millisecond)
-	r.next()
 }
 
 func TestExhaustedSequenceWaitsForTheNextTick(t *testing.T) {
@@ -229,134 +203,6 @@ func TestRareIDsBeginAtDifferentSequences(t *testing.T) {
 	}
 	if len(low) < 50 {
 		t.Fatal(len(low))
-	}
-}
-
-// --- clocks --------------------------------------------------------------------------------------
-
-func TestWallClockHoursBehindBeginsAtTheFirstTick(t *testing.T) {
-	r := newIDsRig(t)
-	r.clock.step(-2 * time.Hour)
-	r.ids = newLeasedIDs(r.clock.lease())
-	r.adopt(r.terms)
-	if tick := tickOf(r.next()); tick != r.terms.fromTick {
-		t.Fatal(tick)
-	}
-	r.clock.advance(time.Second) // and the steady clock leads from there
-	if tick := tickOf(r.next()); tick < r.terms.fromTick+999 || tick > r.terms.fromTick+1_000 {
-		t.Fatal(tick)
-	}
-}
-
-func TestWallClockThatStepsBackDoesNotMovePositions(t *testing.T) {
-	r, taken := newIDsRig(t), []int64{}
-	r.adopt(r.terms)
-	for i := 0; i < 100; i++ {
-		r.clock.advance(10 * time.Millisecond)
-		if i == 50 {
-			r.clock.step(-3 * time.Second)
-		}
-		taken = append(taken, r.next())
-	}
-	if passed := tickOf(taken[99]) - tickOf(taken[0]); !ascends(taken) || passed < 920 || passed > 960 {
-		t.Fatal(passed) // nine tenths of the pace
-	}
-}
-
-func TestWallClockHoursAheadWastesTheIntervalAndRepeatsNothing(t *testing.T) {
-	r := newIDsRig(t)
-	r.adopt(r.terms)
-	taken := []int64{r.next()}
-	r.clock.step(2 * time.Hour)
-	r.ids.confirm(r.clock.wallAtZero()) // the server's is as wrong
-	r.clock.advance(time.Millisecond)
-	r.fails(NoLease, "ended")
-	r.clock.step(-2 * time.Hour)
-	now := r.clock.tick()
-	r.adopt(testTerms(18, func(terms *leaseTerms) { terms.fromTick, terms.untilTick = now, now+15_000 }))
-	if taken = append(taken, r.next()); tickOf(taken[len(taken)-1]) != now || !ascends(taken) {
-		t.Fatal("the id clock is not that of the corrected wall clock")
-	}
-}
-
-// The last id before the clock is wrong has a late tick of the interval, so that a repeated tick would be seen.
-func TestClockBeyondTheIntervalReturnsToTheWallClockWithTheNextExtension(t *testing.T) {
-	for _, corrected := range []time.Duration{0, -time.Hour} { // a clock that was set right, and one that is behind
-		r := newIDsRig(t)
-		r.adopt(r.terms)
-		taken := []int64{r.next()}
-		r.clock.step(14 * time.Second)
-		r.ids.extend(r.terms.untilTick)
-		r.ids.confirm(r.clock.wallAtZero())
-		taken = append(taken, r.next())
-		r.clock.step(2 * time.Hour)
-		r.ids.extend(r.terms.untilTick + 5_000)
-		r.ids.confirm(r.clock.wallAtZero()) // it is right, as far as the generator can tell
-		r.clock.advance(time.Millisecond)
-		r.fails(NoLease, "ended")
-		r.clock.step(corrected - 2*time.Hour)
-		r.clock.advance(time.Second)
-		r.ids.extend(r.terms.untilTick + 10_000)
-		wanted := r.terms.fromTick + 15_001
-		if corrected < 0 {
-			wanted = tickOf(taken[1])
-		}
-		for i := 0; i < 10_000; i++ { // more than a tick has
-			if i%1_000 == 0 {
-				r.clock.advance(time.Millisecond)
-				r.ids.extend(r.terms.untilTick + 10_000)
-			}
-			taken = append(taken, r.next())
-		}
-		if tick := tickOf(taken[2]); tick < wanted || tick > wanted+1 || !ascends(taken) {
-			t.Fatal(corrected, tick-wanted)
-		}
-	}
-}
-
-func TestSmallJumpAheadIsFollowedAtOnce(t *testing.T) {
-	r := newIDsRig(t)
-	r.adopt(r.terms)
-	first := r.next()
-	r.clock.step(4 * time.Second)
-	r.clock.advance(time.Millisecond)
-	if passed := tickOf(r.next()) - tickOf(first); passed != 4_001 {
-		t.Fatal(passed)
-	}
-}
-
-// --- one lease after another ---------------------------------------------------------------------
-
-func TestNextLeaseBeginsAboveTheLastTick(t *testing.T) {
-	r := newIDsRig(t)
-	r.adopt(r.terms)
-	first := r.next()
-	used := r.adopt(testTerms(18, nil))
-	if second := r.next(); used != tickOf(first) || tickOf(second) != used+1 || second>>12&1023 != 18 {
-		t.Fatal(used, second)
-	}
-}
-
-func TestSameIntervalGrantedTwiceRepeatsNothing(t *testing.T) {
-	r, taken := newIDsRig(t), []int64{}
-	for i := 0; i < 10; i++ {
-		r.adopt(r.terms)
-		for j := 0; j < 100; j++ {
-			taken = append(taken, r.next())
-		}
-	}
-	if !ascends(taken) {
-		t.Fatal(taken)
-	}
-}
-
-func TestUnusedLeaseReportsTheTickBeforeItsFirst(t *testing.T) {
-	r := newIDsRig(t)
-	r.adopt(r.terms)
-	r.next()
-	r.adopt(testTerms(18, nil))
-	if used := r.adopt(testTerms(19, nil)); used != r.terms.fromTick-1 {
-		t.Fatal(used)
 	}
 }
 

@@ -297,7 +297,10 @@ func (l *lessee) delay(request *leaseRequest, advice time.Duration) time.Duratio
 func (l *lessee) granted(grant *leaseRequest, address string, terms *leaseTerms, problem *failure) {
 	now := l.clock.steady()
 	if terms != nil {
-		used, fault := l.ids.adopt(terms)
+		used, fault := int64(0), "it is held already"
+		if !l.holds(terms) {
+			used, fault = l.ids.adopt(terms)
+		}
 		if fault == "" {
 			l.ids.confirm(grant.wallAtZero)
 			l.hold(terms, address, used, now)
@@ -342,6 +345,10 @@ func (f *failure) mayBeDone() bool {
 // claiming returns whether the server is claiming a machine id for the request, which is to be repeated there.
 func (f *failure) claiming() bool {
 	return f.end == WasRefused && f.reason == NotReady && !f.anotherMayHelp
+}
+
+func (l *lessee) holds(terms *leaseTerms) bool {
+	return l.held != nil && l.held.terms.lease == terms.lease
 }
 
 // hold replaces the lease before, whose ids are closed.
@@ -444,7 +451,7 @@ func (l *lessee) releaseHeld(used int64) {
 // giveBack releases a lease under which no id was issued. Its terms may be wrong: an end that has passed, or is more than
 // `ahead` away, is ignored.
 func (l *lessee) giveBack(terms *leaseTerms, via string) {
-	if terms.lease == "" {
+	if terms.lease == "" || l.holds(terms) {
 		return
 	}
 	unused, now := max(terms.fromTick, 0)-1, l.ids.idTime()

@@ -59,7 +59,6 @@ type LocalGenerator struct {
 	ids    *leasedIDs
 	lessee *lessee // of the goroutine
 	engine *engine
-	others map[string]*server // that no list has; of the goroutine
 
 	ctx       context.Context // of requests; ends with Close
 	stop      context.CancelFunc
@@ -70,8 +69,8 @@ type LocalGenerator struct {
 }
 
 // NewLocalGenerator waits for the first lease, until the context ends, or for 10 s if it has no deadline. If no server
-// grants a lease, it returns an *Error of the kind NoLease. The generator has the client's options, and connections of
-// its own. Close must be called.
+// grants a lease, it returns an *Error of the kind NoLease. The generator shares the client's servers, and opens a
+// connection for each of its requests. Close must be called.
 func NewLocalGenerator(ctx context.Context, client *Client, options LeaseOptions) (*LocalGenerator, error) {
 	return openLocalGenerator(ctx, client, options, false)
 }
@@ -88,7 +87,7 @@ func openLocalGenerator(ctx context.Context, client *Client, options LeaseOption
 	if fault != "" {
 		return nil, &Error{Kind: Invalid, Sentence: fault}
 	}
-	if client.engine.closed.Load() {
+	if client.engine.fleet.closed.Load() {
 		return nil, &Error{Kind: Closed, Sentence: "the client was closed"}
 	}
 	g := newLocalGenerator(client, options)
@@ -117,11 +116,9 @@ func openLocalGenerator(ctx context.Context, client *Client, options LeaseOption
 }
 
 func newLocalGenerator(client *Client, options LeaseOptions) *LocalGenerator {
-	of := client.engine.options
-	of.LocalRanges, of.OnEvent, of.AttemptLimit = nil, nil, leaseAttempt
 	clock := systemLeaseClock()
-	g := &LocalGenerator{ids: newLeasedIDs(clock), others: map[string]*server{}, leased: make(chan struct{}),
-		ended: make(chan struct{}), engine: newEngine(of, client.engine.fleet.seeds, client.engine.fleet.listsChange)}
+	g := &LocalGenerator{ids: newLeasedIDs(clock), leased: make(chan struct{}), ended: make(chan struct{}),
+		engine: newEngine(client.engine.fleet)}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	g.lessee = &lessee{name: options.Name, aheadMs: int32(options.Ahead.Milliseconds()), rack: options.Rack, ids: g.ids,
 		clock: clock, pick: g.pick, listed: g.listed, draw: draw128, onLost: func(loss LeaseLoss) {
@@ -180,7 +177,7 @@ func (g *LocalGenerator) Close() {
 
 func (g *LocalGenerator) run() {
 	defer close(g.ended)
-	defer g.engine.close()
+	defer g.engine.end()
 	for g.ctx.Err() == nil {
 		if order := g.lessee.due(); order != nil {
 			terms, problem := g.send(g.ctx, order)
@@ -231,39 +228,27 @@ func (g *LocalGenerator) listed(address string) bool {
 	return g.engine.fleet.servers[address] != nil
 }
 
+// send sends the request over a connection of its own: an answer may take seconds, and delays no call.
 func (g *LocalGenerator) send(ctx context.Context, order *leaseOrder) (*leaseTerms, *failure) {
-	one, fleet := g.server(order.address), g.engine.fleet
-	began := time.Now()
-	until := began.Add(order.limit)
-	got, problem := g.engine.attempt(ctx, one, order.ask, false, until, nil)
-	if problem != nil && problem.stale {
-		got, problem = g.engine.attempt(ctx, one, order.ask, true, until, nil)
+	fleet, until := g.engine.fleet, time.Now().Add(order.limit)
+	fleet.mutex.Lock()
+	one := fleet.servers[order.address]
+	fleet.mutex.Unlock()
+	if one == nil { // no list has it
+		one = fleet.made(order.address)
 	}
-	switch {
-	case problem == nil:
-		fleet.answered(one, "", false, began)
-		return got.terms, nil
-	case problem.leaseFault != 0:
-		fleet.answered(one, "", true, began)
-	case !problem.paused && ctx.Err() == nil:
+	made, _, problem := g.engine.connect(ctx, one, until)
+	if problem != nil {
 		fleet.failed(one, "", problem)
+		return nil, problem
 	}
-	return nil, problem
-}
-
-// server returns the server at the address, also if no list has it.
-func (g *LocalGenerator) server(address string) *server {
-	g.engine.fleet.mutex.Lock()
-	defer g.engine.fleet.mutex.Unlock()
-	one := g.engine.fleet.servers[address]
-	if one == nil {
-		one = g.others[address]
+	defer made.hangUp()
+	fleet.connected(one)
+	got, problem := made.ask(order.ask, until)
+	if problem != nil {
+		return nil, problem
 	}
-	if one == nil {
-		one = g.engine.fleet.made(address)
-		g.others[address] = one
-	}
-	return one
+	return got.terms, nil
 }
 
 // MachineLease keeps a lease of a machine id for a generator of another library, which takes only a number.

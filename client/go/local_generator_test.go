@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -67,6 +68,94 @@ func TestClientThatIsClosedDoesNotEndTheGenerator(t *testing.T) {
 	}
 	if _, err := NewLocalGenerator(background, client, LeaseOptions{Name: "a"}); kindOf(err) != Closed {
 		t.Fatal(err)
+	}
+}
+
+func TestClientAndGeneratorShareServers(t *testing.T) {
+	server := newFakeServer(t)
+	server.leaseFor.Store(600)
+	options := generous()
+	var events atomic.Int64
+	options.OnEvent = func(Event) { events.Add(1) }
+	client, err := New("firn://"+server.address(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	eventually(t, "no list", func() bool { return server.lists.Load() == 1 })
+	generator := newGenerator(t, client, LeaseOptions{})
+	eventually(t, "no renewals", func() bool { return server.renewals.Load() >= 2 })
+	if server.lists.Load() != 1 {
+		t.Fatal("the generator asked for the list, too")
+	}
+	client.Close()
+	fleet := client.engine.fleet
+	fleet.mutex.Lock()
+	fleet.listDue = time.Now() // the generator asks from now on
+	fleet.mutex.Unlock()
+	eventually(t, "no further list", func() bool { return server.lists.Load() == 2 })
+	heard := events.Load()
+	_ = server.listener.Close()
+	server.drop()
+	eventually(t, "no failure", func() bool { return client.Servers()[0].Health != "healthy" })
+	if _, err := generator.Next(); err != nil || events.Load() != heard {
+		t.Fatal(err, "or events after the end of the client")
+	}
+}
+
+func TestSlowLeaseDelaysNoCallAndEjectsNoServer(t *testing.T) {
+	server := newFakeServer(t)
+	server.leaseFor.Store(600)
+	client := newClient(t, generous(), server)
+	newGenerator(t, client, LeaseOptions{})
+	server.silentLeases.Store(true)
+	before := server.renewals.Load()
+	eventually(t, "no renewals", func() bool { return server.renewals.Load() > before+4 })
+	if _, err := client.NextID(background, "order"); err != nil || client.Servers()[0].Health != "healthy" {
+		t.Fatal(err, client.Servers())
+	}
+}
+
+func TestServerWithoutItsClusterLeavesAGrantToOthers(t *testing.T) {
+	client := newClient(t, generous(), newFakeServer(t))
+	if _, err := client.NextID(background, "order"); err != nil { // it knows its cluster
+		t.Fatal(err)
+	}
+	if problem := client.engine.fleet.admit(&serverStatus{}); problem == nil || problem.claiming() {
+		t.Fatal(problem, "so that the grant would wait for this server")
+	}
+}
+
+func TestConnectionForALeaseEndsNoQuarantine(t *testing.T) {
+	servers := []*fakeServer{newFakeServer(t), newFakeServer(t)}
+	for _, one := range servers {
+		one.leaseFor.Store(600)
+	}
+	client := newClient(t, generous(), servers...)
+	newGenerator(t, client, LeaseOptions{})
+	mine := servers[servers[1].grants.Load()]
+	fleet := client.engine.fleet
+	fleet.failed(fleet.servers[mine.address()], "order", failed(Broken, "as the test says"))
+	before := mine.renewals.Load()
+	eventually(t, "no renewals", func() bool { return mine.renewals.Load() >= before+2 })
+	for _, one := range client.Servers() {
+		if one.Address == mine.address() && one.Health != "quarantined" {
+			t.Fatal(one)
+		}
+	}
+}
+
+func TestConnectionForALeaseEndsARowOfFailures(t *testing.T) {
+	client := newClient(t, generous(), newFakeServer(t))
+	fleet := client.engine.fleet
+	for _, one := range fleet.servers {
+		fleet.failed(one, "order", failed(ConnClosed, ""))
+		fleet.failed(one, "order", failed(ConnClosed, ""))
+		newGenerator(t, client, LeaseOptions{})
+		fleet.failed(one, "order", failed(ConnClosed, ""))
+	}
+	if client.Servers()[0].Health != "healthy" {
+		t.Fatal(client.Servers())
 	}
 }
 

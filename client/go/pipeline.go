@@ -43,6 +43,7 @@ type connection struct {
 	check  idCheck
 	limit  time.Duration          // without an answer
 	onEnd  func(unasked *failure) // called once, without the mutex; unasked: an answer to no request
+	forget func() bool            // its context
 	load   atomic.Int32           // calls that use it
 
 	mutex     sync.Mutex
@@ -302,7 +303,8 @@ func (c *connection) end(why *failure, whole, unasked bool) {
 func (c *connection) failureOf(x *exchange, whole bool) *failure {
 	problem := *c.closed
 	problem.stale = problem.end == ConnClosed && whole && (x.stale || x.sequence == 0)
-	problem.counted = problem.end == Timeout && 2*time.Since(x.sent) < c.limit // it had too little time
+	tooLittleTime := problem.end == Timeout && 2*time.Since(x.sent) < c.limit
+	problem.counted = problem.counted || tooLittleTime
 	return &problem
 }
 

@@ -11,11 +11,11 @@
 
 namespace firn {
 
-// A lease that its generator has lost. Until the next one, Next() fails.
+// The loss of a lease. Next() fails until the generator has another lease.
 struct LeaseLoss {
   enum class Kind : uint8_t {
-    kGone,  // the server ended it: another process may have its ids, or a copy of this one exists
-    kExpired,  // its interval has ended, and no server extended it
+    kGone,     // the server ended it: another process, or a copy of this one, may use its ids
+    kExpired,  // its interval has ended without an extension
   };
   Kind kind;
   MachineId machine;
@@ -28,19 +28,19 @@ struct LeaseOptions {
 
   static constexpr Milliseconds kAheadMin{2'000}, kAheadMax{86'400'000};
 
-  std::string name{};  // label for operators: 1 to kNameMax letters, digits or marks -_.:/@
-  // Desired length of the interval, from kAheadMin to kAheadMax. A server gives at most its
+  std::string name{};  // label for operators: 1 to kNameMax letters, digits or characters of -_.:/@
+  // Desired length of the interval, from kAheadMin to kAheadMax. A server grants at most its
   // --claim_window_ms.
   Milliseconds ahead{60'000};
   std::optional<uint32_t> rack{};  // of the machine id; absent: any
-  // Both run on the generator's thread, must return soon, and must not destroy the generator.
+  // Both hooks run on the generator's thread, must return soon, and must not destroy the generator.
   std::function<void(const LeaseLoss&)> on_lost{};
-  std::function<void(const Status&)> on_failure{};  // a request failed; another one will follow
+  std::function<void(const Status&)> on_failure{};  // a request failed; the generator retries
 
-  Milliseconds attempt{2'000};    // time after which a request without an outcome is sent again
+  Milliseconds attempt{2'000};    // timeout after which a request without an outcome is sent again
   Milliseconds retry_first{200};  // wait after a failure; doubles with each one
-  // Longest wait, unless a twelfth of the interval (but at least 100 ms) is shorter. The interval
-  // is the one that a server gave last, at most `ahead`.
+  // Longest wait between attempts, unless a twelfth of the interval (but at least 100 ms) is
+  // shorter. The interval is the last one that a server granted, at most `ahead`.
   Milliseconds retry_max{2'000};
 };
 

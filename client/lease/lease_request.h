@@ -10,31 +10,31 @@
 
 namespace firn {
 
-// What a server has promised: every id of `machine` with a tick in [from, until).
+// The terms of a lease: its holder may issue every id of `machine` with a tick in [from, until).
 struct LeaseGrant {
   std::string lease{};   // secret name of the lease
   std::string server{};  // address of the server that granted it
   Layout layout = Layout::Firn();
   MachineId machine{};
-  uint64_t base_bits = 0;  // machine id and const fields, in place
+  uint64_t base_bits = 0;  // machine id and constant fields, at their positions in an id
   uint64_t sequence_from = 0;
   uint64_t sequence_count = 0;
   Tick from{};
   Tick until{};
   Milliseconds renew_in{0};
-  bool ending = false;  // the server extends it up to a final bound
+  bool ending = false;  // the server extends the lease only up to a final bound
 };
 
-// Returns kInvalid, with the reason, for terms under which no id may be issued: bits of another
-// field, a part of a sequence, ticks that the layout does not have.
+// Returns kInvalid, with the reason, for terms under which no id may be issued: `base_bits` outside
+// their fields, only a part of the sequence, or ticks that the layout does not have.
 Status CheckTerms(const LeaseGrant& terms);
 
 // A request to a server, without its transport.
 struct LeaseRequest {
   enum class Kind : uint8_t {
-    kGrant,   // a lease for `token`; the same token gets the same lease
-    kRenew,   // a later end for `lease`
-    kRelease  // the end of `lease`, whose generator is closed
+    kGrant,   // requests a lease for `token`; the same token gets the same lease
+    kRenew,   // extends `lease`
+    kRelease  // ends `lease`, whose ids are closed
   };
   Kind kind = Kind::kGrant;
   WallMs clock{};  // the wall clock, when the request is sent
@@ -43,20 +43,21 @@ struct LeaseRequest {
   std::string token{};
   std::string name{};
   std::optional<uint32_t> rack{};
-  std::string avoid{};  // address of a server that is to be asked last; empty: none
+  std::string avoid{};  // address of the server to try last; empty: none
   // kGrant and kRenew
   Milliseconds ahead{0};  // desired distance of `until`
 
-  // kRenew and kRelease: the lease, and what its lessee has received. A server that remembers
-  // something else has another lessee, a copy of this one.
+  // kRenew and kRelease: the lease, and the last answer that its lessee has received. If that
+  // differs from the server's record, a copy of the lessee has renewed the lease.
   std::string lease{};
-  std::string server{};        // its address
+  std::string server{};        // address of the lease's server
   std::string turn{};          // of this renewal; kRelease: the last one that may be accepted
-  std::string acknowledged{};  // turn of the last answer; empty: that of the grant
-  Tick until{};                // end in that answer; not sent, for servers do not compare it yet
+  std::string acknowledged{};  // turn of the last answer; empty: the grant
+  Tick until{};                // end in that answer; not sent, since servers do not compare it yet
 
   // kRelease
-  Tick used{};  // the last tick of which an id was issued, or the one before the lease's first
+  // The last tick with an issued id, or the tick before the lease's first; absent: unknown.
+  std::optional<Tick> used{};
 };
 
 // The outcome of a LeaseRequest.
@@ -64,19 +65,21 @@ struct LeaseOutcome {
   enum class Kind : uint8_t {
     kTerms,        // kGrant, kRenew: `terms`
     kReleased,     // kRelease
-    kGone,         // 410: the lessee must stop, because another process may have its ids
-    kOutdated,     // 409: the server has accepted a later turn: it was another process's
-    kUnknown,      // 404 of the lease's own server: no extension, but the promise stands
-    kNotExtended,  // kRenew: this server extends no leases any more, but the promise stands
-    kUnusable,  // kGrant: terms of which only `lease`, `server` and `from` are set; `status`: why
-    kRefused,   // nothing was done
-    kNoAnswer   // it may have been done
+    kGone,         // 410: the lessee must stop, because another process may use its ids
+    kOutdated,     // 409: the server has accepted a later turn, from another process
+    kUnknown,      // 404 from the lease's server: no extension; the lease is valid until its end
+    kNotExtended,  // kRenew: the server no longer extends leases; this one is valid until its end
+    kUnusable,     // kGrant: invalid terms; only `lease`, `server` and `from` of `terms` are set
+    kRefused,      // the server did nothing
+    kNoAnswer,     // the server may have done it
+    kElsewhere     // 421: of `terms.server`. Only for transports, which send the request there
   };
   Kind kind = Kind::kNoAnswer;
   LeaseGrant terms{};
-  std::optional<WallMs> end{};  // kUnusable: the interval's end, if the terms state one
-  Status status{};              // why; may be ok if that is unknown
-  bool for_good = false;        // kRefused: the server refuses every repetition
+  std::optional<WallMs> end{};  // kUnusable: the interval's end, if it is known
+  Status status{};              // the reason; may be ok if it is unknown
+  bool for_good = false;        // kRefused: retries will be refused, too
+  bool claiming = false;        // kRefused: the server is claiming a machine id for the token
   std::optional<Milliseconds> retry_in{};
 };
 

@@ -14,8 +14,9 @@ uint64_t LeasedIds::DrawVersion() {
   return drawn.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-// Under mutex_, which keeps both the same. After the end of the thread's variables, as in the
-// destructor of a static one, each call takes the slow way.
+// Stores the current lease in the thread's variables. Requires mutex_, so that version and lease
+// match. After the thread's variables are destroyed, as in the destructor of a static variable,
+// each call takes the slow path.
 void LeasedIds::UseInThread() const {
   static constinit thread_local bool ended = false;
   struct Owned {
@@ -51,6 +52,10 @@ Status LeasedIds::Adopt(const LeaseGrant& terms) {
     return Invalid(Cat("a lease of layout ", terms.layout.text(), " after one of layout ",
                        ticks_->layout().text()));
   }
+  const WallMs end = terms.layout.StartOf(terms.until);
+  if (Advance() >= end && clock_.Wall() >= end) {
+    return Invalid(Cat("a lease that ended at ", FormatRfc3339(end)));
+  }
   FIRN_ASSIGN(ForkCells::Cell * cell, TakeCell());
 
   CloseCurrent();
@@ -74,9 +79,9 @@ Result<ForkCells::Cell*> LeasedIds::TakeCell() {
   return cell;
 }
 
-// An id clock that has passed the interval, because it followed a wrong wall clock or the lease of
-// a server whose ids are ahead, returns to the wall clock. Ids still never fall: none is below
-// `first`.
+// Sets the id clock back to the wall clock if it has passed the interval: it may have followed a
+// wrong wall clock, or the lease of a server whose ids are ahead. Ids still rise, because none is
+// below `first`.
 void LeasedIds::MoveClockTo(Tick first, Tick until) {
   const Now now = clock_.Read();
   const Layout& layout = ticks_->layout();
@@ -89,7 +94,7 @@ void LeasedIds::MoveClockTo(Tick first, Tick until) {
 
 void LeasedIds::CloseCurrent() {
   if (current_ == nullptr) return;
-  version_.store(DrawVersion(), std::memory_order_relaxed);  // closing publishes it
+  version_.store(DrawVersion(), std::memory_order_relaxed);  // Close publishes it
   last_used_ = current_->sequencer.Close();
   retired_.push_back({current_, cell_});
   current_.reset();
@@ -117,7 +122,6 @@ void LeasedIds::Close(Status why) {
 
 WallMs LeasedIds::Advance() {
   if (ticks_) ticks_->Refresh();
-  if (!jumped()) jump_told_.store(false, std::memory_order_relaxed);
   return ticks_ ? id_clock_.Last() : clock_.Wall();
 }
 
@@ -131,10 +135,8 @@ Result<int64_t> LeasedIds::TryNextSlowly(std::chrono::microseconds* wait) {
   UseInThread();
   const Tick now = ticks_->Refresh();
   if (now == TickSource::kStopped) {
-    if (!jump_told_.load(std::memory_order_relaxed)) {
-      jump_told_.store(true, std::memory_order_relaxed);
-      on_jump_();
-    }
+    const uint64_t jump = id_clock_.Report().steps_forward;
+    if (std::exchange(jump_told_, jump) != jump) on_jump_();
     return Unavailable(Cat("the wall clock has jumped forward by ",
                            -id_clock_.Skew().count() / 1'000,
                            " s, and no server has confirmed it"));

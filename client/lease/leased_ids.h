@@ -22,52 +22,53 @@
 
 namespace firn {
 
-// The ids of one lease after another.
+// Issues ids from successive leases.
 //
-//  1. An id has a tick in [from, until) of the lease, which is checked after it was computed.
-//  2. Ids rise, across threads and across leases: the next lease begins above the last tick used.
+//  1. An id has a tick in [from, until) of the lease. This is checked after the id was computed.
+//  2. Ids rise across threads and leases: under the next lease, ids start above the last tick used.
 //  3. The id clock starts at the wall clock or at the lease's first tick, whichever is later, and
 //     follows the boot clock while the wall clock is behind (common/id/id_pace.h). A wrong clock
-//     wastes the interval and repeats no id.
-//     No id is issued after the wall clock has jumped forward, until RaiseClockTo confirms the jump
-//     or the wall clock is back.
+//     wastes the interval and repeats no id. After the wall clock has jumped forward, no id is
+//     issued until RaiseClockTo confirms the jump or the wall clock is set back.
 //  4. After Close, and in a forked child, no id is issued.
 //
-// Thread-safe. Adopt, ExtendTo, RaiseClockTo, Close, Advance and last_used belong to one thread,
-// the lessee's.
+// Thread-safe, except that only the lessee's thread may call Adopt, ExtendTo, RaiseClockTo, Close,
+// Advance and last_used.
 class LeasedIds {
  public:
-  // `clock` and `entropy` must outlive this; `entropy` is used in Adopt only. `on_jump` is called
-  // once for each jump of the wall clock that TryNext finds. It must not call this object.
+  // `clock` and `entropy` must outlive this; only Adopt uses `entropy`. TryNext calls `on_jump`
+  // once for each jump of the wall clock that it finds. `on_jump` must not call this object.
   LeasedIds(
       const Clock& clock, Entropy& entropy, bool use_cycles = CyclesAreSteady(),
       std::function<void()> on_jump = [] {});
 
-  // Issues ids of this lease from now on, and ends the lease before. On a failure nothing changes:
-  // kInvalid for unusable terms or another layout.
+  // Ends the current lease and issues ids of this one from now on. kInvalid, and no change, for
+  // unusable terms, another layout, or an interval that has ended, so that a late answer does not
+  // replace a lease in use.
   Status Adopt(const LeaseGrant& terms);
 
   // Moves the end of the current lease to `until`. Ignores an earlier end.
   void ExtendTo(Tick until);
 
-  // Moves the id clock forward to `time`, which is known to be right.
+  // Moves the id clock forward to `time`, which a server has confirmed.
   void RaiseClockTo(WallMs time);
 
-  // Ends the current lease: no id is issued after this has returned. `why` is the answer to calls.
+  // Ends the current lease: no id is issued after this has returned. Later calls fail with `why`.
   void Close(Status why);
 
-  // Reads the clocks, and returns the id clock.
+  // Advances the id clock to the present time and returns it.
   WallMs Advance();
 
-  // Whether the wall clock has jumped forward and no server has confirmed it.
+  // Returns whether the wall clock has jumped forward and no server has confirmed the jump.
   bool jumped() const { return id_clock_.Stopped(); }
 
-  // Returns the last tick of which an id was issued under the lease that ended last, or the tick
-  // before its first.
+  // Returns the last tick with an issued id of the lease that ended last, or the tick before its
+  // first.
   Tick last_used() const { return last_used_; }
 
-  // Returns the next id. kUnavailable: there is no lease, or its interval has ended; or this tick's
-  // sequence is used up: then `*wait` becomes the time until the next tick, otherwise zero.
+  // Returns the next id. kUnavailable: there is no lease, its interval has ended, or this tick's
+  // sequence is used up. In the last case sets `*wait` to the time until the next tick, otherwise
+  // to zero.
   Result<int64_t> TryNext(std::chrono::microseconds* wait) {
     const Used& used = used_[place_];
     if (used.version == version_.load(std::memory_order_acquire)) [[likely]] {
@@ -89,7 +90,7 @@ class LeasedIds {
     WallMs from;
     WallMs until;
   };
-  // Returns the current lease's.
+  // Returns the interval of the current lease.
   std::optional<Interval> interval() const;
 
  private:
@@ -114,19 +115,19 @@ class LeasedIds {
     AtomicSequencer<SequenceRules> sequencer;
   };
 
-  // The lease that a thread used last. The thread may still be in it when the lease has ended, so
-  // it owns the memory, too (UseInThread).
+  // The lease that a thread used last. A thread may still use the object when the lease has ended,
+  // so the thread also owns it (UseInThread).
   struct Used {
     uint64_t version;
     Holding* held;
   };
-  // An ended lease's cell serves another lease once no thread has the ended one.
+  // An ended lease and its cell. The cell is reused once no thread owns the lease.
   struct Retired {
     std::weak_ptr<const Holding> held;
     ForkCells::Cell* cell;
   };
 
-  static constexpr size_t kUsedMax = 8;  // in a thread; generators with equal places take turns
+  static constexpr size_t kUsedMax = 8;  // per thread; generators with equal places take turns
 
   static inline constinit thread_local std::array<Used, kUsedMax> used_{};
 
@@ -142,19 +143,20 @@ class LeasedIds {
   Entropy& entropy_;
   const bool use_cycles_;
   const std::function<void()> on_jump_;
-  Atomic<bool> jump_told_{false};
   IdClock id_clock_;
-  std::optional<TickSource> ticks_;  // from the first lease on, which has the layout
+  std::optional<TickSource> ticks_;  // set by the first lease, which has the layout
 
-  // Of the current lease, or of there being none: no other object and no other time has the same.
+  // Identifies the current lease, or the present state without a lease. Unique across objects and
+  // time.
   Atomic<uint64_t> version_;
-  const size_t place_;           // in Used
+  const size_t place_;           // index into used_
   const ForkSentinel sentinel_;  // checked before locking: a child's mutex_ may stay locked
   mutable Mutex mutex_;
   ForkCells cells_;
   std::shared_ptr<Holding> current_{};  // this and the next members under mutex_
   ForkCells::Cell* cell_ = nullptr;     // of current_
   std::vector<Retired> retired_{};
+  uint64_t jump_told_ = UINT64_MAX;  // the clock's count of forward steps at the last reported jump
   Status why_not_;
   Tick last_used_{-1};
 };

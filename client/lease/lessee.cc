@@ -11,7 +11,7 @@
 namespace firn {
 namespace {
 
-// Returns whether these terms are those of the held lease, with the same or a later end.
+// Returns whether `terms` are the terms of the held lease with the same or a later end.
 bool Extends(const LeaseGrant& terms, const LeaseGrant& held) {
   return terms.lease == held.lease && terms.layout == held.layout &&
          terms.machine == held.machine && terms.base_bits == held.base_bits &&
@@ -163,7 +163,7 @@ void Lessee::OnGrant(const LeaseOutcome& reply, Now now) {
       Reject(reply.terms, reply.end, reply.status, now);
       return;
     case LeaseOutcome::Kind::kGone:
-    case LeaseOutcome::Kind::kOutdated:  // this token's lease was extended, by a copy
+    case LeaseOutcome::Kind::kOutdated:  // a copy of this process has extended this token's lease
     case LeaseOutcome::Kind::kUnknown:
     case LeaseOutcome::Kind::kReleased:
       grant_->ask.token = Draw();
@@ -172,13 +172,14 @@ void Lessee::OnGrant(const LeaseOutcome& reply, Now now) {
     case LeaseOutcome::Kind::kNotExtended:
     case LeaseOutcome::Kind::kRefused:
     case LeaseOutcome::Kind::kNoAnswer:
+    case LeaseOutcome::Kind::kElsewhere:
       Retry(*grant_, reply, now);
       return;
   }
 }
 
-// Without a release, the machine id would be unused until the lease expires. The terms may be
-// wrong: an end that has passed, or is more than `ahead` away, is ignored.
+// Releases the lease, so that its machine id does not stay unused until the lease expires. An end
+// that has passed, or is more than `ahead` away, is wrong and is ignored.
 void Lessee::Reject(const LeaseGrant& terms, std::optional<WallMs> end, const Status& why,
                     Now now) {
   const bool is_held = held_ && held_->terms.lease == terms.lease;
@@ -191,11 +192,11 @@ void Lessee::Reject(const LeaseGrant& terms, std::optional<WallMs> end, const St
                 .used = std::max(terms.from, firn::Tick(0)) - 1},
                useless_at, now);
   }
-  grant_->ask.token = Draw();  // this token would get the same lease
+  grant_->ask.token = Draw();  // the old token would get the same lease
   Retry(*grant_, {.kind = LeaseOutcome::Kind::kNoAnswer, .status = why}, now);
 }
 
-// Adopting the terms has closed the ids of the lease before.
+// LeasedIds::Adopt has closed the ids of the previous lease.
 void Lessee::Hold(const LeaseGrant& terms, Now now) {
   if (held_) Release(now);
   renewal_.reset();
@@ -206,7 +207,8 @@ void Lessee::Hold(const LeaseGrant& terms, Now now) {
   Schedule(terms, now);
 }
 
-// A boot clock can lack the time for which a virtual machine was paused.
+// Uses the boot clock to compute the time. It may lack the time for which a virtual machine was
+// paused, so the result can be too early, but not too late.
 void Lessee::ConfirmClock(const Request& request, Now now) {
   if (request.wall_from_boot) {
     ids_.RaiseClockTo(WallMs(now.boot.ms()) + *request.wall_from_boot);
@@ -219,7 +221,8 @@ void Lessee::Schedule(const LeaseGrant& terms, Now now) {
   const WallMs time = ids_.Advance();
   const Milliseconds left = std::max(held_->end - time, Milliseconds(0)), third = left / 3;
   if (left > Milliseconds(0)) interval_ = std::min(left, options_.ahead);
-  // The end of a lease that is ending stands still at last.
+  // The end of an ending lease eventually stops moving, so its remaining time shrinks. Keep the
+  // earlier, larger third.
   if (!terms.ending || third > held_->third) held_->third = third;
   held_->replace_at = held_->end - held_->third;
   held_->answered_at = now.boot;
@@ -265,12 +268,13 @@ void Lessee::OnRenewal(const LeaseOutcome& reply, Now now) {
       Abandon(reply, now);
       return;
     case LeaseOutcome::Kind::kNotExtended:
-      held_->turn = held_->acknowledged;  // the server has not accepted that of this renewal
+      held_->turn = held_->acknowledged;  // the server has not accepted the turn of this renewal
       Abandon(reply, now);
       return;
     case LeaseOutcome::Kind::kUnusable:
     case LeaseOutcome::Kind::kRefused:
     case LeaseOutcome::Kind::kNoAnswer:
+    case LeaseOutcome::Kind::kElsewhere:
       Retry(*renewal_, reply, now);
       return;
   }
@@ -295,7 +299,7 @@ void Lessee::Retry(Request& request, const LeaseOutcome& reply, Now now) {
   next_tick_ = std::min(next_tick_, request.send_at);
 }
 
-// A server with a wrong advice must not let the interval end.
+// Limits the advice, so that a wrong one does not delay the next attempt beyond the interval's end.
 Milliseconds Lessee::Advised(const LeaseOutcome& reply) {
   const Milliseconds advice = std::min(reply.retry_in.value_or(Milliseconds(0)), kAdviceMax);
   const Milliseconds left = held_ ? held_->end - ids_.Advance() : Milliseconds(0);

@@ -17,7 +17,7 @@
 namespace firn {
 namespace {
 
-// Outcomes on their way to the lessee's thread, and its sleep.
+// A queue of outcomes, on which the lessee's thread waits.
 class ReplyQueue final : public LeaseOutcomes {
  public:
   struct Received {
@@ -43,7 +43,7 @@ class ReplyQueue final : public LeaseOutcomes {
     changed_.notify_all();
   }
 
-  // Waits for an outcome, Wake, or Stop unless `stop_is_known`, at most `patience`.
+  // Waits at most `patience` for an outcome, for Wake, or, unless `stop_is_known`, for Stop.
   std::vector<Received> Await(Milliseconds patience, bool stop_is_known) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, patience, [&] {
@@ -75,7 +75,7 @@ class LocalGenerator::Impl {
                 replies_),
         thread_([this] { Run(); }) {}
 
-  // In the process that created it.
+  // Must run in the process that created the object.
   ~Impl() {
     replies_->Stop();
     thread_.join();
@@ -90,7 +90,7 @@ class LocalGenerator::Impl {
   }
 
  private:
-  // The reason of the last failure, for AwaitLease.
+  // Returns options that also record the reason of the last failure, for AwaitLease.
   LeaseOptions WithReasons(LeaseOptions options) {
     options.on_failure = [this, next = std::move(options.on_failure)](const Status& why) {
       {
@@ -134,14 +134,15 @@ class LocalGenerator::Impl {
   bool leased_ = false;  // this and the next member under mutex_
   Status reason_ = Unavailable("no server has answered yet");
 
-  Lessee lessee_;  // of the thread
+  Lessee lessee_;  // used by thread_ only
   std::thread thread_;
 };
 
 LocalGenerator::LocalGenerator(LeaseOptions options, std::shared_ptr<LeaseTransport> transport)
     : impl_(std::make_unique<Impl>(std::move(options), std::move(transport))) {}
 
-// A forked child has neither the thread nor the locks of its parent: it leaves all of it behind.
+// In a forked child, leaks the implementation: its thread does not exist there, and its locks may
+// never be released.
 LocalGenerator::~LocalGenerator() {
   if (impl_->ids().InChild()) static_cast<void>(impl_.release());
 }

@@ -12,20 +12,21 @@ namespace firn {
 
 class LeaseTransport;
 
-// Makes ids in this process, under a leased machine id that no other process has at the same time.
+// Issues ids in this process, under a leased machine id that no other process holds at the same
+// time.
 //
-// It issues from memory, also while no server is reachable, until the lease's interval ends. A
-// thread extends the lease, and obtains the next one when a server does not extend it. Ids rise,
+// It issues ids from memory until the lease's interval ends, even while no server is reachable. A
+// thread extends the lease, and obtains the next one if the server no longer extends it. Ids rise,
 // also across leases.
 //
-// Thread-safe. A child of fork() gets no ids from the object that it inherits; it may destroy it,
+// Thread-safe. In a child of fork(), the inherited object issues no ids. The child may destroy it
 // and create another one.
 //
 // Sharp edge: a copy of the whole running process (a snapshot of a virtual machine that is resumed
 // twice) is detected at the next renewal. Ids that both copies issued until then are duplicated.
 class LocalGenerator {
  public:
-  // Never fails and does not wait: until there is a lease, calls fail with the reason.
+  // Never fails and does not wait. Until there is a lease, calls fail with the reason.
   LocalGenerator(LeaseOptions options, std::shared_ptr<LeaseTransport> transport);
 
   // Stops the generator and tells the server which ids were used, for at most `kStopPatience`. No
@@ -40,16 +41,17 @@ class LocalGenerator {
   // kUnavailable: there is no lease, or its interval has ended.
   Result<int64_t> Next();
 
-  // The same, but fails instead of waiting.
+  // Returns the next id, or kUnavailable where Next would wait.
   Result<int64_t> TryNext();
 
-  // Waits until there is a lease, at most `patience`; returns the last reason why there is none.
+  // Waits until there is a lease, at most `patience`. If there is none, returns the reason of the
+  // last failure.
   Status AwaitLease(Milliseconds patience);
 
   // Returns the machine id of the current lease.
   std::optional<MachineId> machine_id() const;
 
-  // Returns the time in ids at which the current lease ends, unless a server extends it.
+  // Returns the end of the current lease, in the time of ids. A server may still extend it.
   std::optional<WallMs> until() const;
 
  private:

@@ -11,10 +11,10 @@ namespace firn {
 // Determines the size of the next fetch, so that a fetch lasts about the desired time at the recent
 // rate.
 //  1. The first size is kFirst.
-//  2. A fetch used up in less than half the time, or with calls that found nothing, doubles the
-//  next
-//     size; in less than a sixteenth of the time, multiplies it by eight.
-//  3. A fetch that lasted more than twice the time halves it.
+//  2. If a fetch was used up in less than half the time, or calls found nothing, the next size
+//     doubles. If it was used up in less than a sixteenth of the time, the next size is eight times
+//     as large.
+//  3. If a fetch lasted more than twice the time, the next size is half as large.
 //  4. A refusal of a size limits it to at most half for 1 min.
 //
 // A value, thread-compatible.

@@ -6,8 +6,8 @@
 namespace firn {
 namespace {
 
-// The share of a buffer that one thread takes at once: so small that a buffer serves many threads,
-// and so large that the lock is rarely taken.
+// The share of a buffer that one thread takes at once. It is small enough that a buffer serves many
+// threads, and large enough that the lock is rarely taken.
 constexpr int64_t kPieces = 64;
 constexpr int64_t kPieceMax = 16'384;
 
@@ -80,7 +80,7 @@ bool TagSupply::AwaitFetch(Milliseconds patience) {
                            [this, seen = fetches_ended_] { return fetches_ended_ != seen; });
 }
 
-// Returns whether the current buffer has ids that may be taken.
+// Returns whether the current buffer has usable ids, after switching to the next buffer if needed.
 bool TagSupply::Prepare(BootMs now) {
   DropAged(in_use_, now);
   DropAged(next_, now);

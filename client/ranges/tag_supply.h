@@ -71,7 +71,7 @@ class TagSupply {
 
   const std::string& tag() const { return tag_; }
 
-  // Both as in LocalSupply.
+  // This and AwaitAndTake: as in LocalSupply.
   std::optional<int64_t> TryTake() {
     const std::optional<int64_t> id = Take();
     if (!id) [[unlikely]]
@@ -138,7 +138,7 @@ class TagSupply {
   RangeFetcher& fetcher_;
   const Clock& clock_;
 
-  // How often a server reported the tag as deleted; ids that were fetched before are dropped.
+  // How often a server reported the tag as deleted. Ids fetched before such a report are dropped.
   // Written under the mutex.
   std::atomic<uint64_t> deletions_ = 0;
   std::atomic<uint64_t> missed_ = 0, awaited_ = 0;

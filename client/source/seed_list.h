@@ -13,9 +13,10 @@ namespace firn::client {
 // Decides which of the servers' lists the client uses.
 //
 //  1. The list with the highest version, from any server.
-//  2. A list with a lower version if no server of the present list answered, or if the registry has
-//     confirmed it well after the present list was taken: then the registry was reset to older
-//     data. (A server without the registry has a lower version, too, but not confirmed.)
+//  2. A list with a lower version is used if no server of the present list answered. It is also
+//     used if the registry has confirmed it well after the present list was received, because the
+//     registry was then reset to older data. (A server that has lost the registry has a lower
+//     version, too, but without such a confirmation.)
 //  3. Never an empty list.
 //  4. While no server answers, the seeds are added as a last resort.
 //

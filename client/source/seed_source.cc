@@ -121,7 +121,7 @@ class SeedSource final : public ServerSource {
       gate_.Show(list_.list());
       return pace_.AfterSilence(entropy_);
     }
-    const bool back = list_.nobody_answers();  // calls wait for a server to ask
+    const bool back = list_.nobody_answers();  // calls are waiting for a usable server
     if (list_.Hear(*answer, Now())) {
       gate_.Offer(list_.list());
     } else {

@@ -28,7 +28,7 @@ class Conversation {
 
   // As WireCodec::ReadAnswer; kBroken also for ids that the server cannot have issued.
   Outcome Read(std::string_view frame, const Ask& ask, int32_t sequence, Micros now, Reply& reply) {
-    Outcome outcome = codec_.ReadAnswer(frame, ask, sequence, reply);
+    Outcome outcome = codec_.ReadAnswer(frame, ask, sequence, reply, ids_.layout());
     if (!outcome.answered()) return outcome;
     auto fault = ids_.FaultOf(ask, reply, now);
     return fault ? Outcome::Of(AttemptEnd::kBroken, *fault) : outcome;

@@ -34,6 +34,9 @@ class IdCheck {
   // Returns a sentence if the server cannot have issued these ids by `now`, otherwise "".
   std::optional<std::string> FaultOf(const Ask& ask, const Reply& reply, Micros now) const;
 
+  // Returns the server's layout; null if it is unknown.
+  const Layout* layout() const { return layout_ ? &*layout_ : nullptr; }
+
  private:
   bool CanBe(int64_t id) const { return signed_ids_ ? id != 0 : id > 0; }
   std::optional<std::string> FaultOf(int64_t id, bool timed, Micros now) const;

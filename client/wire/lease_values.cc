@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
 
+#include "common/base/cat.h"
 #include "common/base/utf8.h"
 #include "thrift/gen/firn_types.h"
 
@@ -13,82 +17,104 @@ int32_t Milliseconds32(Milliseconds duration) {
   return static_cast<int32_t>(std::clamp<int64_t>(duration.count(), INT32_MIN, INT32_MAX));
 }
 
-LeaseFault FaultOf(const wire::LeaseFault::type& sent) {
+using Kind = LeaseOutcome::Kind;
+
+Kind KindOf(const wire::LeaseFault::type& sent) {
   // To load an enumeration that has no such value would be undefined behaviour.
   static_assert(sizeof sent == sizeof(int));
   int number;
   std::memcpy(&number, &sent, sizeof number);
   switch (number) {
     case wire::LeaseFault::UNKNOWN_LEASE:
-      return LeaseFault::kUnknownLease;
+      return Kind::kUnknown;
     case wire::LeaseFault::OUTDATED:
-      return LeaseFault::kOutdated;
+      return Kind::kOutdated;
     case wire::LeaseFault::REVOKED:
-      return LeaseFault::kRevoked;
+      return Kind::kGone;
     case wire::LeaseFault::ANOTHER_SERVERS:
-      return LeaseFault::kAnotherServers;
-    case wire::LeaseFault::NO_LEASES:
-      return LeaseFault::kNoLeases;
-    default:
-      return LeaseFault::kOther;
+      return Kind::kElsewhere;
+    default:  // NO_LEASES, or a fault of a later version of the contract
+      return Kind::kNotExtended;
   }
+}
+
+// Returns a fault if the terms do not describe ids of the layout.
+std::optional<std::string> FaultOf(const wire::LeaseTerms& terms, const Layout* layout) {
+  if (layout == nullptr) return "a lease of a layout that this version does not know";
+  const bool same = terms.tick_shift == layout->time().shift &&
+                    terms.sequence_shift == layout->sequence().shift &&
+                    terms.sequence_bits == layout->sequence().width &&
+                    terms.tick_ms == layout->tick_ms() && WallMs(terms.epoch_ms) == layout->epoch();
+  if (!same) return Cat("a lease of another layout than the cluster's, ", layout->text());
+  if (terms.machine < 0) return "a lease of a negative machine id";
+  return std::nullopt;
+}
+
+// Returns the end of the interval, unless these terms overflow.
+std::optional<WallMs> EndOf(const wire::LeaseTerms& terms) {
+  int64_t since_epoch = 0, end = 0;
+  if (__builtin_mul_overflow(terms.until_tick, int64_t{terms.tick_ms}, &since_epoch) ||
+      __builtin_add_overflow(terms.epoch_ms, since_epoch, &end)) {
+    return std::nullopt;
+  }
+  return WallMs(end);
 }
 
 }  // namespace
 
-wire::LeaseAsk AskToWire(const LeaseAsk& ask) {
+wire::LeaseAsk AskToWire(const LeaseRequest& request) {
   wire::LeaseAsk out;
-  out.__set_token(ask.token);
-  out.__set_name(ask.name);
-  out.__set_clock_ms(ask.clock.ms());
-  if (ask.ahead) out.__set_ahead_ms(Milliseconds32(*ask.ahead));
-  if (ask.rack) out.__set_rack(static_cast<int32_t>(*ask.rack));
+  out.__set_token(request.token);
+  out.__set_name(request.name);
+  out.__set_clock_ms(request.clock.ms());
+  if (request.ahead.count() > 0) out.__set_ahead_ms(Milliseconds32(request.ahead));
+  if (request.rack) out.__set_rack(static_cast<int32_t>(*request.rack));
   return out;
 }
 
-wire::LeaseRenewal RenewalToWire(const LeaseAsk& ask) {
+wire::LeaseRenewal RenewalToWire(const LeaseRequest& request) {
   wire::LeaseRenewal out;
-  out.__set_lease(ask.lease);
-  out.__set_turn(ask.turn);
-  out.__set_acknowledged(ask.acknowledged);
-  out.__set_clock_ms(ask.clock.ms());
-  if (ask.ahead) out.__set_ahead_ms(Milliseconds32(*ask.ahead));
+  out.__set_lease(request.lease);
+  out.__set_turn(request.turn);
+  out.__set_acknowledged(request.acknowledged);
+  out.__set_clock_ms(request.clock.ms());
+  if (request.ahead.count() > 0) out.__set_ahead_ms(Milliseconds32(request.ahead));
   return out;
 }
 
-wire::LeaseEnd EndToWire(const LeaseAsk& ask) {
+wire::LeaseEnd EndToWire(const LeaseRequest& request) {
   wire::LeaseEnd out;
-  out.__set_lease(ask.lease);
-  out.__set_turn(ask.turn);
-  if (ask.used) out.__set_used_tick(ask.used->count());
+  out.__set_lease(request.lease);
+  out.__set_turn(request.turn);
+  if (request.used) out.__set_used_tick(request.used->count());
   return out;
 }
 
-LeaseTerms FromWire(const wire::LeaseTerms& terms) {
-  return {.lease = terms.lease,
-          .number = terms.number,
-          .machine = terms.machine,
-          .worker = terms.worker,
-          .rack = terms.rack,
-          .base_bits = terms.base_bits,
-          .tick_shift = terms.tick_shift,
-          .sequence_shift = terms.sequence_shift,
-          .sequence_bits = terms.sequence_bits,
-          .sequence_from = terms.sequence_from,
-          .sequence_count = terms.sequence_count,
-          .tick_ms = terms.tick_ms,
-          .epoch = WallMs(terms.epoch_ms),
-          .from = Tick(terms.from_tick),
-          .until = Tick(terms.until_tick),
-          .renew_in = Milliseconds(terms.renew_in_ms),
-          .ending = terms.ending,
-          .server = terms.server};
+LeaseOutcome FromWire(const wire::LeaseTerms& terms, const Layout* layout) {
+  LeaseOutcome outcome{
+      .kind = Kind::kTerms,
+      .terms = {.lease = terms.lease, .server = terms.server, .from = Tick(terms.from_tick)}};
+  if (auto fault = FaultOf(terms, layout)) {
+    outcome.kind = Kind::kUnusable;
+    outcome.end = EndOf(terms);
+    outcome.status = Invalid(*std::move(fault));
+    return outcome;
+  }
+  outcome.terms.layout = *layout;
+  outcome.terms.machine = MachineId(static_cast<uint32_t>(terms.machine));
+  outcome.terms.base_bits = static_cast<uint64_t>(terms.base_bits);
+  outcome.terms.sequence_from = static_cast<uint64_t>(terms.sequence_from);
+  outcome.terms.sequence_count = static_cast<uint64_t>(terms.sequence_count);
+  outcome.terms.until = Tick(terms.until_tick);
+  outcome.terms.renew_in = Milliseconds(terms.renew_in_ms);
+  outcome.terms.ending = terms.ending;
+  return outcome;
 }
 
-LeaseRefusal FromWire(const wire::LeaseRefusal& refusal) {
-  return {.fault = FaultOf(refusal.fault),
-          .message = ToPrintableUtf8(refusal.message),
-          .server = ToPrintableUtf8(refusal.server)};
+LeaseOutcome FromWire(const wire::LeaseRefusal& refusal) {
+  return {.kind = KindOf(refusal.fault),
+          .terms = {.server = ToPrintableUtf8(refusal.server)},
+          .status = Unavailable(ToPrintableUtf8(refusal.message))};
 }
 
 }  // namespace firn::client

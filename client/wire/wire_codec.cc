@@ -275,39 +275,41 @@ std::optional<std::string> OfIdText(const std::string& text) {
 
 // `read` parses an answer, and returns a fault of the frame.
 template <typename Answer, typename Read>
-Outcome ReadLease(Reply& reply, Read read) {
+Outcome ReadLease(Reply& reply, const Layout* layout, Read read) {
   wire::LeaseTerms terms;
   Answer answer;
   constexpr bool kHasTerms = requires { answer.success; };
   if constexpr (kHasTerms) answer.success = &terms;
   if (std::optional<Outcome> broken = read(answer)) return *std::move(broken);
-  LeaseReply made;
+  LeaseOutcome made{.kind = LeaseOutcome::Kind::kReleased};
   if (answer.__isset.refusal) {
     Outcome refused = FromWire(answer.refusal);
     if (refused.refusal != Reason::kNotReady || refused.another_may_help) return refused;
-    made.refusal = LeaseRefusal{.fault = LeaseFault::kClaiming,
-                                .message = ToPrintableUtf8(answer.refusal.message),
-                                .retry_after = refused.retry_after};
+    made = {.kind = LeaseOutcome::Kind::kRefused,
+            .status = Unavailable(refused.detail),
+            .claiming = true,
+            .retry_in = refused.retry_after};
   } else if (answer.__isset.lease_refusal) {
-    made.refusal = FromWire(answer.lease_refusal);
+    made = FromWire(answer.lease_refusal);
   } else if constexpr (kHasTerms) {
     if (!answer.__isset.success) return Outcome::Of(AttemptEnd::kBroken, "the answer is empty");
     if (const auto fault = OfTexts({terms.lease, terms.server})) {
       return Outcome::Of(AttemptEnd::kBroken, *fault);
     }
-    made.terms = FromWire(terms);
+    made = FromWire(terms, layout);
   }
-  reply.lease = std::make_shared<const LeaseReply>(std::move(made));
+  reply.lease = std::make_shared<const LeaseOutcome>(std::move(made));
   return {};
 }
 
 template <typename Read>
-Outcome ReadLease(Method method, Reply& reply, Read read) {
-  if (method == Method::kLease) return ReadLease<wire::IdService_lease_presult>(reply, read);
+Outcome ReadLease(Method method, Reply& reply, const Layout* layout, Read read) {
+  if (method == Method::kLease)
+    return ReadLease<wire::IdService_lease_presult>(reply, layout, read);
   if (method == Method::kRenewLease) {
-    return ReadLease<wire::IdService_renewLease_presult>(reply, read);
+    return ReadLease<wire::IdService_renewLease_presult>(reply, layout, read);
   }
-  return ReadLease<wire::IdService_releaseLease_presult>(reply, read);
+  return ReadLease<wire::IdService_releaseLease_presult>(reply, layout, read);
 }
 
 // A server that has no list now is still healthy: treats its refusal as OVERLOADED.
@@ -319,7 +321,7 @@ Outcome OfServers(Outcome outcome) {
 }  // namespace
 
 Outcome WireCodec::ReadAnswer(std::string_view frame, const Ask& ask, int32_t sequence,
-                              Reply& reply) {
+                              Reply& reply, const Layout* layout) {
   const char* name = MethodName(ask.method);
   const auto read = [&](auto& answer) {
     return coding_->Read(frame, name, sequence, answer, ListsOf(ask.method));
@@ -360,7 +362,7 @@ Outcome WireCodec::ReadAnswer(std::string_view frame, const Ask& ask, int32_t se
       wire::IdService_explain_presult answer;
       answer.success = &fields;
       return settle(answer, [&] {
-        reply.explanation = FromWire(fields);
+        reply.explanation = std::make_shared<const Explanation>(FromWire(fields));
         return OfTexts({fields.layout, fields.time_text});
       });
     }
@@ -369,14 +371,14 @@ Outcome WireCodec::ReadAnswer(std::string_view frame, const Ask& ask, int32_t se
       wire::IdService_servers_presult answer;
       answer.success = &told;
       return OfServers(settle(answer, [&] {
-        reply.told = FromWire(told);
+        reply.told = std::make_shared<const ToldServers>(FromWire(told));
         return OfTexts({told.cluster_uuid});
       }));
     }
     case Method::kLease:
     case Method::kRenewLease:
     case Method::kReleaseLease:
-      return ReadLease(ask.method, reply, read);
+      return ReadLease(ask.method, reply, layout, read);
     case Method::kStatus:
       break;
   }
@@ -384,7 +386,7 @@ Outcome WireCodec::ReadAnswer(std::string_view frame, const Ask& ask, int32_t se
   wire::IdService_status_presult answer;
   answer.success = &status;
   return settle(answer, [&] {
-    reply.facts = FromWire(status);
+    reply.facts = std::make_shared<const ServerFacts>(FromWire(status));
     return OfTexts({status.cluster_uuid, status.cluster_name, status.layout});
   });
 }

@@ -37,8 +37,9 @@ class WireCodec {
   // method's fields in `reply`; kRefused is a refusal with a reason; kWrongService means that the
   // server does not have the method; kBroken is anything else: another call's answer, not an
   // answer, or a wrong number of ids. Does not check the ids (see IdCheck). No frame affects the
-  // parsing of the next one.
-  Outcome ReadAnswer(std::string_view frame, const Ask& ask, int32_t sequence, Reply& reply);
+  // parsing of the next one. `layout`: the server's, for leases; null: it is unknown.
+  Outcome ReadAnswer(std::string_view frame, const Ask& ask, int32_t sequence, Reply& reply,
+                     const Layout* layout = nullptr);
 
  private:
   class Coding;

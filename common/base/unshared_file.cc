@@ -1,7 +1,5 @@
 #include "common/base/unshared_file.h"
 
-#include <utility>
-
 #include <unistd.h>
 
 #include "common/base/files.h"

@@ -18,7 +18,7 @@ struct GrantEnd {
 // ids of machine(), with ticks at or after first_tick() and before end_tick().
 //
 // The keeper of the claim (registry/) extends the end; a sequencer reads it after computing
-// each id. The end never goes back: granted ticks stay granted, even if the claim is lost later.
+// each id. The end never falls: granted ticks stay granted, even if the claim is lost later.
 // Thread-safe; shared between keeper and sequencer by shared_ptr.
 class Claim {
  public:

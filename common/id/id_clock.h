@@ -13,7 +13,7 @@ namespace firn {
 
 // The clock that a process uses for the time in its ids. It starts at the wall clock or at the base
 // of a claim, whichever is later, follows the boot clock while the wall clock is wrong, and never
-// goes back after an id was issued. common/id/id_pace.h has the rules.
+// falls once an id has been issued. common/id/id_pace.h has the rules.
 //
 // It reads no clock: callers pass readings of both clocks, so that a simulation can control them.
 // Thread-safe; it ignores a reading that is older than an earlier one.

@@ -38,7 +38,7 @@ struct IdClockReport {
 // The arithmetic of the id clock: computes its time from a reading of both clocks. Without I/O, and
 // owned by one thread; IdClock makes it thread-safe.
 //
-// 1. It starts at the first wall time or at a base, whichever is later, and never goes back, except
+// 1. It starts at the first wall time or at a base, whichever is later, and never falls, except
 //    by Restart: before any id was issued, that sets it to a time that has been checked.
 // 2. It advances with the boot clock since the last reading. The result is the expected time.
 // 3. Wall clock ahead of the expected time by at most jump_max: follow it.

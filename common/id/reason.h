@@ -7,7 +7,7 @@
 
 namespace firn {
 
-// The reasons of a refusal. Values and order are those of the wire contract.
+// The reasons of a refusal, with the values and the order of the wire contract.
 enum class Reason : uint8_t {
   kBadRequest,
   kUnknownTag,

@@ -10,20 +10,20 @@
 
 namespace firn {
 
-// A blocking TCP connection, for code that may wait. Every wait ends at the time limit, except the
-// lookup of a name. Owned by one thread.
+// A blocking TCP connection, for code that may wait. Every wait has a time limit, except a name
+// lookup. Owned by one thread.
 class BlockingSocket {
  public:
-  // Tries the addresses of the host one after another. kUnavailable names the endpoint.
+  // Tries the host's addresses in order. On failure, returns kUnavailable with the endpoint.
   static Result<BlockingSocket> Connect(const Endpoint& to, Milliseconds time_limit);
   ~BlockingSocket();
   BlockingSocket(BlockingSocket&& other) noexcept : socket_(std::exchange(other.socket_, -1)) {}
   BlockingSocket(const BlockingSocket&) = delete;
   BlockingSocket& operator=(const BlockingSocket&) = delete;
 
-  // Sends all of it. kUnavailable: only a part may have been sent.
+  // Sends all bytes. kUnavailable: perhaps only a part was sent.
   Status Send(std::string_view bytes);
-  // Returns at least one byte, at most `size`. kUnavailable, also if the peer has closed.
+  // Receives 1 to `size` bytes. kUnavailable on failure, and if the peer has closed the connection.
   Result<size_t> Receive(char* into, size_t size);
 
  private:

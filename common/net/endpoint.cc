@@ -49,7 +49,7 @@ bool IsLabel(std::string_view label) {
   });
 }
 
-// Names whose last label is a number are refused: resolvers treat them as addresses.
+// Refuses names whose last label is a number, because resolvers treat them as addresses.
 bool IsHostName(std::string_view host) {
   if (host.size() > kHostMax) return false;
   while (true) {

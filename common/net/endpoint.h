@@ -12,10 +12,10 @@ namespace firn {
 // The address of a server: "order-1.example:7609", "10.0.0.7:7609",
 // "[2001:db8::7]:7609". A value, thread-compatible. Does not resolve names.
 struct Endpoint {
-  // A name, an IPv4 address, an IPv6 address without its brackets, or the absolute path of a Unix
+  // A host name, an IPv4 address, an IPv6 address without brackets, or the absolute path of a Unix
   // socket.
   std::string host;
-  uint16_t port = 0;  // 0: a free port, only for listening; or a Unix socket
+  uint16_t port = 0;  // 0: any free port (for listening only), or a Unix socket
 
   // Parses host:port; kInvalid names the fault. IPv6 addresses require brackets and are stored in
   // canonical form, so that equal addresses compare equal.
@@ -33,11 +33,11 @@ struct Endpoint {
   friend auto operator<=>(const Endpoint&, const Endpoint&) = default;
 };
 
-// Returns an address as one number, the form of machine ids' owners: IPv4 in decimal ("167772167"),
-// IPv6 as 32 hexadecimal digits. kInvalid if `host` is a name.
+// Returns an address as one number, which is its form in the owners of machine ids: IPv4 in decimal
+// ("167772167"), IPv6 as 32 hexadecimal digits. kInvalid if `host` is a name.
 Result<std::string> IpAsNumber(const std::string& host);
 
-// Returns this machine's name.
+// Returns this machine's host name.
 std::string HostName();
 
 }  // namespace firn

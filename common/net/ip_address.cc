@@ -9,7 +9,7 @@
 namespace firn {
 namespace {
 
-// Parses an IPv4 address, also one that is written as IPv6.
+// Parses an IPv4 address, also in its IPv6 form.
 std::optional<uint32_t> V4(const std::string& host) {
   in_addr v4{};
   in6_addr v6{};

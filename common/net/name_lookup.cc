@@ -7,7 +7,6 @@
 #include <mutex>
 #include <set>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include <netdb.h>
@@ -16,17 +15,17 @@
 
 namespace firn {
 
-// Outlives the object while a lookup is in progress.
+// The state shared with the threads. Outlives the NameLookup while a lookup is in progress.
 struct NameLookup::Shared {
   struct Wanted {
     std::string name;
     Endpoint endpoint;
   };
 
-  // Returns false if there is nothing left to do.
+  // Waits until a lookup may start. Returns false if no name is waiting.
   bool AwaitTurn(std::unique_lock<std::mutex>& lock) {
     while (!waiting.empty() && busy == kThreadsMax) {
-      // No lookup started while this thread waited, so every lookup that has not ended hangs.
+      // If no lookup ends within hangs_after, all busy ones hang, because none starts meanwhile.
       const bool none_ended = changed.wait_for(lock, hangs_after) == std::cv_status::timeout;
       if (!none_ended || hanging + busy > kHangingMax) continue;
       hanging += std::exchange(busy, 0);
@@ -34,23 +33,23 @@ struct NameLookup::Shared {
     }
     return !waiting.empty();
   }
-  // A lookup that began in this epoch has ended.
+  // Records the end of a lookup that began in epoch `began_in`.
   void Ended(uint64_t began_in) {
     --(began_in == epoch ? busy : hanging);
     changed.notify_all();
   }
 
   std::mutex mutex;
-  Told told;  // under the mutex, as all members below; empty: stopped
+  Told told;  // under the mutex, like all members below; empty: stopped
   Resolve resolve;
   Milliseconds hangs_after;
   std::deque<Wanted> waiting;
-  std::set<std::string> under_way;  // names that wait, or are being looked up
+  std::set<std::string> under_way;  // names that wait or are being looked up
   size_t busy = 0, hanging = 0;     // lookups in progress: of this epoch, and of earlier ones
   uint64_t epoch = 0;               // incremented when all busy lookups turn out to hang
   std::condition_variable changed;  // a lookup has ended, or Stop was called
   size_t threads = 0;
-  bool spare = false;  // a thread waits for the next lookup
+  bool spare = false;  // whether a thread waits for the next lookup
 };
 
 NameLookup::NameLookup(Told told, Resolve resolve, Milliseconds hangs_after)
@@ -79,7 +78,7 @@ void NameLookup::Spare(const std::shared_ptr<Shared>& shared) {
     shared->spare = true;
     ++shared->threads;
   } catch (const std::system_error&) {
-    return;  // the existing threads will do it
+    return;  // the existing threads will do the lookup
   }
 }
 

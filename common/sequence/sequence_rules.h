@@ -31,11 +31,11 @@ struct SequenceShape {
   Tick last_tick;
 };
 
-// The decision that all kinds of sequencers share: rules 1 to 3 of sequencer.h. Pure. The kinds are
-// templates over it, so that tests can run the same suite on wrong rules.
+// Rules 1 to 3 of sequencer.h as pure functions, for all kinds of sequencers. The sequencers are
+// templates with this as a parameter, so that tests can run the same suite with wrong rules.
 struct SequenceRules {
   // Returns the outcome of taking up to `want` numbers at `now` if `next` is the first free
-  // position. `*after` becomes the first free position afterwards; it stays unchanged if none is
+  // position. Sets `*after` to the next free position, or leaves it unchanged if no number is
   // taken.
   static Step Take(const SequenceShape& shape, const Claim& claim, uint64_t next, Tick now,
                    uint64_t want, uint64_t* after) {
@@ -43,8 +43,8 @@ struct SequenceRules {
     uint64_t first = shape.SequenceOf(next);
     if (tick > shape.last_tick) return {Step::Kind::kLayoutEnds, tick};
     if (tick >= claim.end_tick()) return {Step::Kind::kClaimEnds, tick};
-    // A position in the middle of a tick shows that the id clock has reached the tick, though this
-    // caller's reading is a little older.
+    // A position in the middle of a tick proves that the id clock has reached the tick, even if
+    // this caller's reading is older.
     if (tick > now && first == 0) return {Step::Kind::kLater, tick};
     if (shape.TickOf(next) < now) first = StartOf(shape, now, first);
     const uint64_t count = std::min(want, shape.ids_per_tick() - first);
@@ -52,7 +52,7 @@ struct SequenceRules {
     return {Step::Kind::kTaken, tick, first, count};
   }
 
-  // The last tick from which a number was taken.
+  // Returns the last tick of which a caller has a number.
   static Tick Last(const SequenceShape& shape, uint64_t next) {
     return shape.SequenceOf(next) == 0 ? shape.TickOf(next) - 1 : shape.TickOf(next);
   }
@@ -67,7 +67,7 @@ struct SequenceRules {
     return Scatter(shape.seed + static_cast<uint64_t>(tick.count())) & (half - 1);
   }
 
-  // SplitMix64's mixing: neighbouring ticks get unrelated starts, without any state.
+  // The mixing function of SplitMix64. Neighbouring ticks get unrelated starts, without any state.
   static uint64_t Scatter(uint64_t z) {
     z *= 0x9e3779b97f4a7c15;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;

@@ -11,14 +11,14 @@
 
 namespace firn {
 
-// About a microsecond: long enough for the other thread to make several changes in its own cache,
-// and far below any tick.
+// Pauses for about 1 us: long enough for another thread to change the word several times in its own
+// cache, and much shorter than a tick.
 inline void PauseBriefly() {
   for (int i = 0; i < 64; ++i) PauseOnce();
 }
 
-// A lock for sections of a few nanoseconds. Not fair, and an interrupted holder keeps the others
-// spinning; therefore it is never the default.
+// A lock for critical sections of a few nanoseconds. It is not fair, and other threads spin while
+// the holder is preempted, so it is never the default.
 class SpinLock {
  public:
   void lock() {
@@ -30,12 +30,12 @@ class SpinLock {
   Atomic<bool> held_{false};
 };
 
-// Common parts of the three kinds: the word in its cell, and closing it.
+// Common base of the three kinds: the word in its cell, and closing.
 //
-// The word contains the whole state, so taking from it needs no memory order. Closing does: the
-// closing thread publishes its earlier writes (the next sequencer), and a thread that finds the
-// word closed reads them. Code that hands a sequencer to other threads publishes the first word,
-// too. interleavings_test fails without any of these orders.
+// The word contains the whole state, so taking numbers needs no memory order. Closing needs one:
+// the closing thread publishes its earlier writes (the next sequencer), and a thread that finds the
+// word closed reads them. Code that passes a sequencer to other threads also publishes the first
+// word. interleavings_test fails if any of these orders is missing.
 template <typename Rules>
 class CellSequencer : public Sequencer {
  public:
@@ -56,7 +56,8 @@ class CellSequencer : public Sequencer {
   static constexpr uint64_t kClosed = 0;
   static constexpr uint64_t kOpen = uint64_t{1} << 63;  // an open word is never 0
 
-  // One attempt on the word as read; `*after` is the word to write, equal to `word` if none.
+  // Computes one attempt on `word`. Sets `*after` to the word to write, which is `word` if nothing
+  // changes.
   Step Attempt(uint64_t word, Tick now, uint64_t want, uint64_t* after) const {
     const uint64_t next = word & ~kOpen;
     *after = next;
@@ -80,11 +81,11 @@ class CellSequencer : public Sequencer {
  private:
   const std::shared_ptr<const Claim> claim_;
   const SequenceShape shape_;
-  Tick last_;  // once closed; set by the closing thread, so that Last needs no memory order
+  Tick last_;  // valid once closed; set by the closing thread, so Last needs no memory order
 };
 
-// Lock-free: some thread always makes progress. A thread that loses a race pauses for a moment,
-// which lets the winner take several numbers while the cache line is in its cache.
+// Lock-free: some thread always makes progress. A thread that loses a race pauses briefly, so that
+// the winner can take several numbers while the cache line is in its cache.
 template <typename Rules>
 class AtomicSequencer final : public CellSequencer<Rules> {
   using Base = CellSequencer<Rules>;
@@ -108,8 +109,8 @@ class AtomicSequencer final : public CellSequencer<Rules> {
   Tick Close() override { return this->SwapInClosed(); }
 };
 
-// Takes under a lock. Also checks closed() before locking: in a forked child, a lock that another
-// thread of the parent held is never released.
+// Takes numbers under a lock. Checks closed() before locking, because in a forked child a lock that
+// another thread of the parent held is never released.
 template <typename Rules, typename Lock>
 class LockedSequencer final : public CellSequencer<Rules> {
   using Base = CellSequencer<Rules>;

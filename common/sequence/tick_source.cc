@@ -17,7 +17,8 @@ Tick TickSource::Refresh() {
   const auto show = [this](WallMs time) { Show(time); };
   const bool steered = id_clock_.TryAdvance(clock_.Read(), show);
   if (id_clock_.Stopped()) return kStopped;
-  // In this order: a thread that reads the new stamp also reads a tick at least as new.
+  // Stored after the tick, so that a thread that reads the new stamp also reads a tick that is at
+  // least as new.
   if (steered) read_at_.store(before, std::memory_order_release);
   return std::max(layout_.TickAt(id_clock_.Last()), Tick(tick_.load(std::memory_order_relaxed)));
 }
@@ -28,7 +29,7 @@ void TickSource::RaiseTo(WallMs time) {
 
 void TickSource::Restart(WallMs time, Now now) {
   id_clock_.Restart(time, now, [this](WallMs shown) { Show(shown); });
-  read_at_.store(0, std::memory_order_relaxed);  // no thread considers it fresh
+  read_at_.store(0, std::memory_order_relaxed);  // marks the reading as outdated
 }
 
 std::chrono::microseconds TickSource::Until(Tick tick) const {

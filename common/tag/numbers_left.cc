@@ -1,6 +1,5 @@
 #include "common/tag/numbers_left.h"
 
-#include <algorithm>
 #include <string>
 
 #include "common/base/cat.h"

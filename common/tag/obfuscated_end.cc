@@ -1,6 +1,5 @@
 #include "common/tag/obfuscated_end.h"
 
-#include <algorithm>
 #include <cstdint>
 
 #include "common/base/cat.h"

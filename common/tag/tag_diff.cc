@@ -98,7 +98,9 @@ std::string DiffText(const std::vector<TagChange>& changes) {
     for (const std::string& line : change.lines) out += "    " + line + "\n";
     if (!change.status.ok()) out += "    " + change.status.message() + "\n";
   }
-  return Cat(out, same, " unchanged, ", absent, " not mentioned and left as they are\n");
+  if (same > 0) out += Cat(same, " unchanged\n");
+  if (absent > 0) out += Cat(absent, " not mentioned and left as they are\n");
+  return out;
 }
 
 }  // namespace firn

@@ -34,7 +34,8 @@ TagDefinition WithLedgerOf(const TagDefinition& before, TagDefinition after);
 //         step: 1000 -> 2000
 //     ! bill: refused
 //         text: fixed once an id may have been issued ...
-// The last line has only the numbers of unchanged and absent tags.
+//     1 unchanged
+//     2 not mentioned and left as they are
 std::string DiffText(const std::vector<TagChange>& changes);
 
 }  // namespace firn

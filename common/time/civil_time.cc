@@ -1,6 +1,5 @@
 #include "common/time/civil_time.h"
 
-#include <cstdint>
 #include <cstdio>
 
 #include "common/base/cat.h"

@@ -15,7 +15,7 @@ Status ClaimOptions::Check() const {
   positive(session_timeout, "the session timeout");
   positive(skew_max, "the permitted skew");
   positive(release_wait, "the wait for a release");
-  if (window > kPoisonAhead / 4) faults.Add("the claim's window must be at most 6 hours");
+  if (window > kWindowMax) faults.Add("the claim's window must be at most 6 hours");
   if (probation < Milliseconds(0)) faults.Add("the probation must not be negative");
   if (restore_probation < Milliseconds(0)) {
     faults.Add("the probation after a restore must not be negative");

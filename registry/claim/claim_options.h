@@ -70,5 +70,6 @@ inline constexpr Milliseconds kGrantAhead{200};  // how far L is ahead of the id
 // unknown, or from a session that a rolled back registry restored.
 inline constexpr Milliseconds kLiveGrace{60'000};
 inline constexpr Milliseconds kPoisonAhead{86'400'000};  // a bound further ahead is an error
+inline constexpr Milliseconds kWindowMax = kPoisonAhead / 4;
 
 }  // namespace firn

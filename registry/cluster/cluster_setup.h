@@ -67,7 +67,7 @@ Status MakeFirstTag(BlockingCoordinator& registry, const MetaAsRead& root);
 
 // Writes the root node with a new era, which is stored in `meta`. Earlier eras end: writes sent in
 // them no longer take effect. `version` is the root node's version as read; without one, the node
-// is created. Returns the new version, or kConflict. `also`: further writes of the same multi.
+// is created. Returns the new version, or kConflict. `also` adds writes to the same multi.
 using EraWrites = std::function<std::vector<Write>(const Nonce& era)>;
 Result<int64_t> BeginEra(BlockingCoordinator& registry, ClusterMeta& meta,
                          std::optional<int64_t> version, Entropy& entropy,

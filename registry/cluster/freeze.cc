@@ -28,6 +28,11 @@ std::optional<std::string> TagWhoseLedgerWentBack(std::string_view reason) {
   return std::string(reason.substr(kBeforeTag.size(), end - kBeforeTag.size()));
 }
 
+std::optional<Nonce> EraToFreeze(const ClusterMeta& meta) {
+  if (meta.frozen && meta.reason != kBeingMade) return std::nullopt;
+  return meta.era;
+}
+
 Task<Result<Freeze>> TryToFreeze(AsyncRegistry* registry, FreezeOrder order) {
   const std::vector<std::string> root{kMetaPath};
   Result<Nodes> nodes = co_await registry->ReadSynced(root);
@@ -36,8 +41,7 @@ Task<Result<Freeze>> TryToFreeze(AsyncRegistry* registry, FreezeOrder order) {
   if (!node.has_value()) co_return Freeze::kNeedless;
   Result<ClusterMeta> meta = ParseMeta(node->data);
   if (!meta.ok()) co_return meta.status();
-  const bool frozen = meta->frozen && meta->reason != kBeingMade;
-  if (frozen || order.repaired(*meta)) co_return Freeze::kNeedless;
+  if (!EraToFreeze(*meta) || order.repaired(*meta)) co_return Freeze::kNeedless;
   meta->frozen = true;
   meta->reason = Shortened(order.why, ClusterMeta::kReasonBytesMax);
   std::vector<Write> writes;

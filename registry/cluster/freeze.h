@@ -23,6 +23,11 @@ std::string LedgerWentBack(std::string_view tag, std::string_view why);
 // Returns the tag of such a reason, or nullopt for any other reason.
 std::optional<std::string> TagWhoseLedgerWentBack(std::string_view reason);
 
+// Returns the era of data that prove a loss, or nullopt if the cluster is frozen: the restore that
+// froze it may repair the loss before it unfreezes it in the same era. A cluster that is being made
+// counts as not frozen: its maker unfreezes it unconditionally.
+std::optional<Nonce> EraToFreeze(const ClusterMeta& meta);
+
 enum class Freeze {
   kDone,      // frozen by this request
   kNeedless,  // already frozen, restored meanwhile, or there is no cluster
@@ -31,7 +36,7 @@ enum class Freeze {
 
 // Tries once to freeze a cluster. After the acknowledgement no server claims a machine id or takes
 // a range until an operator has restored the cluster. A failure says why the root node could not be
-// read. A cluster that is being made counts as not frozen: its maker unfreezes it unconditionally.
+// read.
 Task<Result<Freeze>> TryToFreeze(AsyncRegistry* registry, FreezeOrder order);
 
 }  // namespace firn

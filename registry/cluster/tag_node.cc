@@ -1,7 +1,6 @@
 #include "registry/cluster/tag_node.h"
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <utility>
 #include <variant>

@@ -1,6 +1,5 @@
 #include "registry/dir/dir_place.h"
 
-#include <algorithm>
 #include <cerrno>
 
 #include <fcntl.h>

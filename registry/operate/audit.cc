@@ -1,9 +1,6 @@
 #include "registry/operate/audit.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <map>
-#include <set>
 #include <utility>
 
 #include "common/base/cat.h"

@@ -10,12 +10,12 @@
 #include "common/base/status.h"
 #include "common/base/units.h"
 #include "common/id/layout.h"
+#include "common/id/urgency.h"
 #include "common/tag/tag_definition.h"
 #include "registry/cluster/cluster_settings.h"
 #include "registry/cluster/past_holders.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
-#include "registry/operate/finding.h"
 #include "registry/operate/restore_memory.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "registry/seam/node_version.h"
@@ -24,8 +24,16 @@
 
 namespace firn {
 
-// A cluster as its registry shows it, and all its faults, as sentences. A value, which a command
-// can print and a test can compare.
+// A fact about a cluster that an operator should know. `firn audit`, `firn doctor` and the console
+// show the same findings. A value.
+struct AuditFinding {
+  Urgency urgency = Urgency::kSoon;
+  std::string what;      // a sentence that names its object
+  std::string fix{};     // a command, or what to do; empty: no action, or `restore`
+  bool restore = false;  // `firn restore` repairs it
+
+  friend bool operator==(const AuditFinding&, const AuditFinding&) = default;
+};
 
 // The state of a slot.
 enum class SlotUse {
@@ -54,10 +62,10 @@ struct AuditedPace {
   Milliseconds age{0};
 };
 
-// Whether a server answered when it was asked directly.
+// The outcome of a direct request to a server.
 struct AskedServer {
   std::string address;
-  Status heard;  // ok: the findings are based on its answer; otherwise why only on its report
+  Status heard;  // ok: the findings use its answer; otherwise why they use only its report
 };
 
 struct AuditedSlot {
@@ -74,18 +82,19 @@ struct AuditedSlot {
   bool rests_unguarded() const { return version == kUnguardedVersion; }
 };
 
+// A cluster as its registry shows it, and its findings. A value.
 struct Audit {
   std::optional<ClusterMeta> meta{};
   int64_t meta_version = 0;
   WallMs meta_set_at{};  // by the registry's clock
   WallMs era_began{};    // likewise; 0: unknown
   ClusterSettings settings{};
-  // Left in the frozen cluster by a restore that is not complete.
+  // Left in the frozen cluster by an unfinished restore.
   std::optional<RestoreMemory> unfinished{};
-  std::map<std::string, int64_t> made{};  // tags that it has made: see MadeTags
+  std::map<std::string, int64_t> made{};  // tags that this restore created (MadeTags)
   std::vector<AuditedSlot> slots{};       // by rack and worker; only slots that exist
   std::vector<AuditedProvider> providers{};
-  std::vector<AskedServer> asked{};            // empty: no server was asked
+  std::vector<AskedServer> asked{};            // empty: the audit called no server
   std::map<std::string, AuditedPace> paces{};  // by address; only ReadPaces fills it and the next
   std::optional<WallMs> paces_wanted_at{};     // start of the request for rates; empty: none
   std::vector<TagDefinition> tags{};           // by name
@@ -94,14 +103,14 @@ struct Audit {
   // a server has seen; 0: unknown.
   std::map<std::string, int64_t> lost_tags{};
 
-  // The findings that are faults, one sentence each, and those that require no action.
+  // Faults: the findings that require an action, one sentence each. Notes: all others.
   std::vector<std::string> Faults() const;
   std::vector<std::string> Notes() const;
-  // The number of losses of data that `firn restore` repairs. A tag that a server refuses is none:
-  // after a restore, its report may be older than the registry.
+  // Returns the number of losses of data that `firn restore` repairs. A tag that a server refuses
+  // does not count: after a restore, the server's report may be older than the registry.
   size_t Losses() const;
 
-  // The records of machine ids began with the era: earlier ones may be lost. 0: none may be.
+  // Returns the begin of the era if earlier records of machine ids may be lost, otherwise 0.
   WallMs RecordsBegan() const;
 
   // Whether no slot was ever claimed.

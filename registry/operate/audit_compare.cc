@@ -12,6 +12,7 @@
 #include "registry/claim/tenure.h"
 #include "registry/operate/audit_server.h"
 #include "registry/operate/auditor.h"
+#include "registry/state/owner.h"
 
 namespace firn {
 namespace {
@@ -130,7 +131,7 @@ void Auditor::CountAbsent() {
                 !reported.contains(slot.machine) && !running.contains(ServerOf(record));
     if (!slot.left) continue;
     Fault(Urgency::kSoon,
-          Cat(SlotText(slot.slot), ": its holder, ", record.owner, " on ", record.host,
+          Cat(SlotText(slot.slot), ": its holder, ", FormatOwner(record.owner), " on ", record.host,
               ", has left without giving it back, or is cut off; it is free from ",
               FormatRfc3339(record.bound)),
           "start that server again, or check its connection to the registry");
@@ -195,11 +196,11 @@ void Auditor::CompareAgain(const std::string& address, WallMs bound, const Audit
   }
   // The server's own bound is ahead: until it notices, both may issue the same ids.
   if (ClaimedByAnother(address, bound, slot)) {
-    Fault(
-        Urgency::kData,
-        Cat(holds, ", and ", slot.live->endpoint, " (", slot.record.owner, ") has claimed it from ",
-            FormatRfc3339(slot.record.since), " on: ids of the time in between may be duplicated"),
-        Cat("stop ", address, ", and look up the process that issued an id (`who`)"));
+    Fault(Urgency::kData,
+          Cat(holds, ", and ", slot.live->endpoint, " (", FormatOwner(slot.record.owner),
+              ") has claimed it from ", FormatRfc3339(slot.record.since),
+              " on: ids of the time in between may be duplicated"),
+          Cat("stop ", address, ", and look up the process that issued an id (`who`)"));
   }
 }
 

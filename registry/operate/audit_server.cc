@@ -160,6 +160,15 @@ void JudgeCertificates(const AuditedProvider& server, WallMs now, Audit& audit) 
   }
 }
 
+void JudgeLoad(const AuditedProvider& server, Audit& audit) {
+  if (!server.report.overloaded) return;
+  audit.findings.push_back(
+      {Urgency::kRefused,
+       server.provider.address + " refuses calls (OVERLOADED): over 1 % in the last 10 s",
+       "add servers, or raise the tag's step; if the refusals name another "
+       "cause, such as too many ids in one call, do what they say"});
+}
+
 void JudgeHistory(const AuditedProvider& server, Audit& audit) {
   if (!server.report.history_lost) return;
   audit.findings.push_back(
@@ -241,6 +250,7 @@ void JudgeServer(const AuditedProvider& server, WallMs now, Audit& audit) {
   JudgeGrant(server, audit);
   JudgeTags(server, audit);
   JudgeCertificates(server, now, audit);
+  JudgeLoad(server, audit);
   JudgeHistory(server, audit);
   if (IsForeign(server.report, audit)) return JudgeForeign(server, audit);
   JudgeRefusals(server, now, audit);
@@ -256,6 +266,8 @@ Status TakeStatus(std::string_view json, AuditedProvider& server,
   }
   TakeRefusedTags(status, server.report);
   TakeServedTags(status, server.report);
+  const Json& overloaded = status.at("overloaded");
+  if (overloaded.is_boolean()) server.report.overloaded = overloaded.boolean();
   JudgeReload(address, status.at("last_reload"), findings);
   JudgeConnection(address, status, findings);
   return {};

@@ -32,6 +32,7 @@ Status TakeStatus(std::string_view json, AuditedProvider& server,
 // Facts that are missing if a server gave no answer, as a sentence for people.
 inline constexpr char kUnknownWithoutStatus[] =
     "Not known of it: tags that it refuses beyond the 20 in its report, the middle of long "
-    "reasons, what its last reload refused, and whether it has lost the registry.";
+    "reasons, what its last reload refused, whether it has lost the registry, and, for version "
+    "0.1, whether it is overloaded.";
 
 }  // namespace firn

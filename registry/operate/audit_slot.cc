@@ -6,6 +6,7 @@
 #include "registry/cluster/reserved.h"
 #include "registry/operate/auditor.h"
 #include "registry/seam/node_version.h"
+#include "registry/state/owner.h"
 
 namespace firn {
 namespace {
@@ -71,7 +72,7 @@ void JudgeLive(SlotAudit& look) {
   if (slot.use == SlotUse::kPassed) {
     look.findings.push_back(
         {Urgency::kRefused,
-         slot.record.owner + " is live but its bound has passed: it cannot renew",
+         FormatOwner(slot.record.owner) + " is live but its bound has passed: it cannot renew",
          "read its log and /readyz, which name the reason"});
   }
   if (slot.record.retired) {

@@ -64,6 +64,7 @@ Status Auditor::ReadTags() {
     const std::string& name = stored.tag().name;
     tags.emplace(name, &stored.node);
     audit_.tags.push_back(stored.tag());
+    NoteOwned(stored);
     if (std::string ahead = DatedAhead(stored.tag(), now_); !ahead.empty()) {
       Fault(Urgency::kSoon, std::move(ahead),
             "correct the registry's clock; the date stays until then");

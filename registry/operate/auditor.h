@@ -9,13 +9,14 @@
 
 #include "common/base/status.h"
 #include "common/id/rack_split.h"
+#include "registry/cluster/tag_store.h"
 #include "registry/operate/audit.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "registry/servers/provider.h"
 
 namespace firn {
 
-// A slot as it was read once, with its faults.
+// The result of one reading of a slot.
 struct SlotAudit {
   AuditedSlot slot;
   std::vector<AuditFinding> findings{};
@@ -27,9 +28,9 @@ SlotAudit InspectSlot(AuditedSlot slot, const Node& record, const std::optional<
 
 // Reads a tree into an Audit, part by part. Fails only if the registry does not answer.
 //
-// Servers continue while it reads, so a claim that is renewed between two reads could look as if
-// the registry had gone back in time. Therefore it reads servers' reports before the records, and
-// reads the nodes of an apparent fault again before it counts.
+// Servers continue while it reads. If a server renews its claim between two reads, the audit could
+// take the older read for a loss of data. So it reads servers' reports before the records, and
+// re-reads the nodes of an apparent fault before it reports the fault.
 class Auditor {
  public:
   Auditor(BlockingCoordinator& registry, WallMs now, const StatusSource& ask)
@@ -47,7 +48,10 @@ class Auditor {
     FIRN_TRY(CompareProviders());
     CountAbsent();
     FIRN_TRY(ReadFolders());
-    if (audit_.meta) FIRN_TRY(ReadTags());
+    if (audit_.meta) {
+      FIRN_TRY(ReadTags());
+      FIRN_TRY(ReadOwners());
+    }
     return std::move(audit_);
   }
 
@@ -85,7 +89,7 @@ class Auditor {
   Result<std::optional<SlotAudit>> LookAt(Slot slot, const Result<Node>& record_node,
                                           const Result<Node>& live_node);
   Status ReadProviders();
-  // Asks the current process of each server, if a StatusSource was given.
+  // Requests the status of each server's current process, if there is a StatusSource.
   void Ask();
   bool IsPresent(size_t provider) const;
   // Empty if there is none; kCorrupt if it cannot be parsed.
@@ -105,6 +109,10 @@ class Auditor {
   // or none; obfuscated tags whose ids outgrow their width within a year (within ten: a note). Must
   // be called after ReadProviders: servers continue meanwhile, and ledgers only rise.
   Status ReadTags();
+  // Adds a fault for each partition without an owner whose tags need one. Must be called after
+  // ReadTags and ReadProviders.
+  Status ReadOwners();
+  void NoteOwned(const StoredTag& tag);
   AuditedSlot* SlotOf(MachineId machine);
   bool ClaimedByAnother(const std::string& address, WallMs bound, const AuditedSlot& slot) const;
   void CompareAgain(const std::string& address, WallMs bound, const AuditedSlot& slot);
@@ -116,6 +124,12 @@ class Auditor {
   std::vector<int64_t> created_;           // order in which the providers' nodes were created
   std::map<std::string, int64_t> latest_;  // ... the last of each address
   std::optional<RackSplit> split_;
+  // The tags of a partition that need an owner, and the time of the earliest definition.
+  struct Owned {
+    std::vector<std::string> tags;
+    WallMs since;
+  };
+  std::map<size_t, Owned> owned_;  // by partition
   bool half_made_ = false;
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -128,7 +127,7 @@ Status ParseTags(const Json& list, Backup& backup) {
 
 // --- merging -------------------------------------------------------------------------------------
 
-// Orders settings of which the last ones count. What is joined does not take part.
+// Orders backups by the settings of which the merge takes the later ones.
 WallMs EraBegan(const Backup& backup) {
   return backup.root_era_began.value_or(backup.root.era_began);
 }

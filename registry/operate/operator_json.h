@@ -19,7 +19,7 @@ Json AuditJson(const Audit& audit, bool unused_too, const std::string& restore_c
 // The findings, most urgent first.
 Json FindingsJson(const std::vector<AuditFinding>& findings);
 
-// The servers that were asked directly: each has `answered`, and `why` if it did not answer.
+// The servers of Audit::asked: each has `answered`, and `why` if it did not answer.
 Json AskedJson(const Audit& audit);
 
 // Every field as text, as `firn tags` accepts it, and the ledger.

@@ -9,6 +9,7 @@
 #include "registry/cluster/cluster_setup.h"
 #include "registry/cluster/reserved.h"
 #include "registry/seam/node_version.h"
+#include "registry/state/owner.h"
 
 namespace firn {
 namespace {
@@ -81,7 +82,7 @@ Status MayBeReserved(Slot slot, const SlotRecord& record) {
   if (IsReserved(record)) return {};
   if (record.retired) return Conflict(SlotText(slot) + " is permanently retired");
   if (record.owner.empty() && record.nonce.zero()) return {};
-  return Conflict(Cat(SlotText(slot), " was claimed by ", record.owner, " until ",
+  return Conflict(Cat(SlotText(slot), " was claimed by ", FormatOwner(record.owner), " until ",
                       FormatRfc3339(record.bound),
                       ", so the other system's ids may equal Firn's; reserve another one"));
 }

@@ -20,11 +20,11 @@ namespace {
 
 constexpr char kBeingRestored[] = "the cluster is being restored";
 // Stays until everything exists, so that a later call also knows that the cluster was lost. The
-// text is part of the registry's format: compared with nodes of other versions.
-constexpr char kBeingMadeAnew[] = "the cluster is being made anew";
+// text is part of the registry's format: the command of version 0.1 compares it.
+constexpr char kBeingRecreated[] = "the cluster is being made anew";
 
 bool IsBeingMade(const ClusterMeta& meta) {
-  return meta.frozen && (meta.reason == kBeingMade || meta.reason == kBeingMadeAnew);
+  return meta.frozen && (meta.reason == kBeingMade || meta.reason == kBeingRecreated);
 }
 
 // The highest time that ids may have reached, collected bound by bound.
@@ -74,12 +74,12 @@ Result<MetaAsRead> RecreateRoot(BlockingCoordinator& registry, const RestoreFact
                            .ids_since = facts.ids_since,
                            .floor = {},
                            .frozen = true,
-                           .reason = kBeingMadeAnew}};
+                           .reason = kBeingRecreated}};
   FIRN_ASSIGN(made.version, BeginEra(registry, made.meta, version, entropy, also));
   return made;
 }
 
-// Freezes the root node in a new era; creates it if it is missing. `memory`: what is stored.
+// Freezes the root node in a new era; creates it if it is missing. `memory`: set to the stored one.
 Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& facts,
                           Entropy& entropy, RestoreReport& report, RestoreMemory& memory) {
   Result<MetaAsRead> stands = ReadMeta(registry);
@@ -114,7 +114,7 @@ Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& fac
   if (facts.NewIdsSince(stands->meta)) stands->meta.ids_since = facts.ids_since;
   stands->meta.frozen = true;
   if (report.root_made) {
-    stands->meta.reason = kBeingMadeAnew;
+    stands->meta.reason = kBeingRecreated;
   } else if (!TagWhoseLedgerWentBack(stands->meta.reason)) {
     stands->meta.reason = kBeingRestored;
   }
@@ -135,8 +135,8 @@ Result<WallMs> LaterClock(BlockingCoordinator& registry, const RestoreFacts& fac
                      "); correct the clock and try again (the cluster stays frozen until then)"));
 }
 
-// Writes a slot's record over the version that was read. Its word stays, since its holder may
-// continue to issue and must recognise its record.
+// Writes a slot's record over the version that was read. Keeps its word: its holder may continue to
+// issue, and must recognise its record.
 Status Put(BlockingCoordinator& registry, const Nonce& era, Slot slot, const SlotRecord& record,
            int64_t version) {
   std::vector<Write> writes;
@@ -163,8 +163,8 @@ Status TakeSlot(BlockingCoordinator& registry, const Nonce& era, Slot slot, Fron
   return Put(registry, era, slot, left, version);
 }
 
-// Retires the machine ids that the operator names, and those of ignored bounds, even if their
-// records are plausible. Without a record, one is unused anyway.
+// Retires the machine ids that the operator names, and the machine ids of ignored bounds, even if
+// their records are plausible. Skips machine ids without a record, because they are unused.
 Status RetireNamed(BlockingCoordinator& registry, const Nonce& era, const RackSplit& split,
                    const RestoreFacts& facts, RestoreReport& report) {
   std::vector<MachineId> machines = facts.retired;
@@ -251,7 +251,7 @@ Result<bool> EraseUnused(BlockingCoordinator& registry, const Nonce& era, uint32
   return left;
 }
 
-// Removes what a replaced cluster had and this one does not have.
+// Removes the slots of a replaced cluster that this one does not have.
 Status EraseBeyond(BlockingCoordinator& registry, const Nonce& era, const RackSplit& split,
                    uint32_t workers) {
   const auto racks = registry.List(kMachinesPath);
@@ -269,7 +269,7 @@ Status EraseBeyond(BlockingCoordinator& registry, const Nonce& era, const RackSp
   return {};
 }
 
-// The facts with the bounds alone that servers have reported since these facts were gathered.
+// Returns the facts with only those bounds that servers have reported since.
 Result<RestoreFacts> LaterFacts(const RestoreFacts& facts, const MetaAsRead& frozen) {
   RestoreFacts late = facts;
   late.bounds.clear();
@@ -323,6 +323,7 @@ void AddReport(const ProviderReport& report, RestoreFacts& facts) {
   if (report.lease_bound != WallMs()) facts.bounds.push_back({report.lease_bound, {}});
   const Milliseconds skew = std::chrono::abs(Milliseconds(report.clock_skew_ms));
   if (skew <= kPoisonAhead) facts.skew_max = std::max(facts.skew_max, skew);
+  if (report.window <= kWindowMax) facts.window = std::max(facts.window, report.window);
 }
 
 namespace {
@@ -362,9 +363,8 @@ Status RestoreFrozen(BlockingCoordinator& registry, const RestoreFacts& facts,
   FIRN_TRY(MakeMissingNodes(registry, stands, report.workers));
   FIRN_TRY(RecreateUsed(registry, stands.meta.era, split, facts, report));
   FIRN_TRY(RetireNamed(registry, stands.meta.era, split, facts, report));
-  for (const ReservedIds& range : facts.reserved) {
+  for (const ReservedIds& range : facts.reserved)
     FIRN_TRY(ReserveNamed(registry, stands.meta.era, split, range, report));
-  }
   if (facts.tags) FIRN_TRY(facts.tags(stands));
   if (report.root_made) FIRN_TRY(MakeFirstTag(registry, stands));
   FIRN_ASSIGN(const RestoreMemoryAsRead left, ReadRestoreMemory(registry, stands.meta));
@@ -373,7 +373,13 @@ Status RestoreFrozen(BlockingCoordinator& registry, const RestoreFacts& facts,
     if (!frontier.Take(reported.bound)) report.ignored.push_back(reported);
   }
   frontier.Take(now + late.skew_max);
-  report.floor = stands.meta.floor = frontier.highest() + 3 * facts.window;
+  report.floor = stands.meta.floor = frontier.highest() + 3 * late.window;
+  if (late.window > facts.window) {
+    const auto raise = [&late](ClusterSettings& settings) {
+      settings.window = std::max(settings.window, late.window);
+    };
+    FIRN_TRY(ChangeSettings(registry, stands.meta.era, raise).status());
+  }
   FIRN_TRY(RecreateUsed(registry, stands.meta.era, split, late, report));
   FIRN_TRY(RetireNamed(registry, stands.meta.era, split, late, report));
   return Unfreeze(registry, stands, left);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
-#include <utility>
 
 #include "common/base/cat.h"
 #include "common/base/parse.h"
@@ -23,9 +22,6 @@ namespace {
 constexpr std::string_view kNone = "none";
 constexpr std::string_view kDot = "%2E";  // in a tag's name
 constexpr uint32_t kAnsweredMachineMax = 65'535;
-constexpr char kOutdatedRemedy[] =
-    "complete the restore with the version of Firn that began it; or say with --set what its "
-    "arguments said, which the registry's node /restore contains, and add --again";
 
 // Keys whose values are lists.
 bool IsList(std::string_view key) { return key == "floor" || key == "retire" || key == "reserve"; }
@@ -160,7 +156,12 @@ int64_t LiftTo(const TagDefinition& tag, int64_t known, int64_t wanted, std::opt
 }
 
 std::string ServerRestoreCommand(RestoreArguments place, const std::string& uuid,
-                                 const std::optional<UnsavedSettings>& unsaved) {
+                                 const std::optional<UnsavedSettings>& unsaved,
+                                 const RestoreMemory* unfinished) {
+  if (unfinished != nullptr) {
+    place.from.clear();
+    return UnfinishedCommand(*unfinished, uuid, std::move(place));
+  }
   std::vector<std::string>& flags = place.flags;
   flags.push_back("--uuid=" + uuid);
   if (unsaved && !unsaved->layout.empty()) flags.push_back("--layout=" + unsaved->layout);
@@ -172,16 +173,20 @@ std::string ServerRestoreCommand(RestoreArguments place, const std::string& uuid
   return RestoreCommand(place);
 }
 
+std::string UnfinishedCommand(const RestoreMemory& unfinished, const std::string& uuid,
+                              RestoreArguments place) {
+  for (const auto& document : unfinished.documents) {
+    place.from += Cat(place.from.empty() ? "" : ",", document.path);
+  }
+  place.flags.push_back("--uuid=" + uuid);  // a folder may contain several clusters
+  const bool here = place.from.empty() || unfinished.host == place.host;
+  return Cat(here ? "" : Cat("on ", unfinished.host, ": "), RestoreCommand(place));
+}
+
 std::string RepairCommand(const Audit& audit, RestoreArguments place) {
   if (audit.Losses() == 0 || !audit.meta) return {};
   if (audit.unfinished) {
-    if (audit.unfinished->IsOutdated()) return kOutdatedRemedy;
-    for (const auto& document : audit.unfinished->documents) {
-      place.from += Cat(place.from.empty() ? "" : ",", document.path);
-    }
-    place.flags.push_back("--uuid=" + audit.meta->uuid);  // a folder may contain several clusters
-    const bool here = place.from.empty() || audit.unfinished->host == place.host;
-    return Cat(here ? "" : Cat("on ", audit.unfinished->host, ": "), RestoreCommand(place));
+    return UnfinishedCommand(*audit.unfinished, audit.meta->uuid, std::move(place));
   }
   // This cluster may have replaced the one that its servers miss, or has lost a tag that they know.
   const auto foreign = [&audit](const auto& server) { return IsForeign(server.report, audit); };

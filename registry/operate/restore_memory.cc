@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMemoryValuesMax = 10'000;
 
-// How the values of two runs are joined. Of all other flags the newer value stays.
+// How the values of two runs are merged. Other flags keep the newer value.
 enum class Join { kHighest, kEarliest, kAll };
 constexpr std::pair<std::string_view, Join> kJoins[] = {
     {"--set=floor=", Join::kAll},      {"--set=retire=", Join::kAll},
@@ -26,19 +26,16 @@ constexpr std::string_view kNoItems = "none";  // of a list
 // A member of a tag's node.
 constexpr char kMade[] = "made_by_restore";
 
-// Stored as a flag, which a version with arguments does not know: it refuses to continue.
-constexpr std::string_view kPlan = "--plan=";
-
 constexpr std::string_view kSet = "--set=";
 
-// The part of a flag that names what it sets: `--tag_gap=`, `--set=order.high=`.
+// Returns the name of a flag or an answer: `--tag_gap=`, `--set=order.high=`.
 std::string_view FlagNameOf(std::string_view flag) {
   const size_t from = flag.starts_with(kSet) ? kSet.size() + 1 : 0;  // `=` may begin a tag's name
   return flag.substr(0, flag.find('=', from) + 1);
 }
 
-// Whether the flags define the tag of which this is a field: its highest number stays, and its next
-// one if the new definition has numbers.
+// Returns whether the flags redefine the tag that has this field. Its highest number stays, and so
+// does its next one if the new definition has numbers.
 bool IsRedefined(std::string_view name, const std::vector<std::string>& flags) {
   const size_t dot = name.find('.');
   if (dot == name.npos || name.ends_with(".high=")) return false;
@@ -79,35 +76,19 @@ void JoinValue(std::string_view name, std::string_view earlier, std::string& val
   }
 }
 
-std::vector<std::string> TextsIn(const Json* list) {
-  std::vector<std::string> texts;
-  if (list == nullptr || !list->is_array()) return texts;
-  for (const Json& text : *list) {
-    if (text.is_string()) texts.push_back(text.text());
-  }
-  return texts;
-}
-
 Result<RestoreMemory> Parse(const std::string& text, std::string& era) {
   FIRN_ASSIGN(const Json json, ParseJson(text, kRestoreBytesMax, kMemoryValuesMax));
   RestoreMemory memory;
   JsonReader read(json);
-  read.Text("era", era).Text("replaced", memory.replaced);
-  const Json* const documents = read.Find("documents");
-  for (const std::string& flag : TextsIn(read.Find("flags"))) {
-    if (flag.starts_with(kPlan)) {
-      memory.plan = flag.substr(kPlan.size());
-    } else {
-      memory.flags.push_back(flag);
-    }
-  }
-  if (const Json* const host = read.Find("host"); host != nullptr && host->is_string()) {
-    memory.host = host->text();
-  }
+  read.Text("era", era)
+      .Text("replaced", memory.replaced)
+      .Text("host", memory.host)
+      .Text("plan", memory.plan);
   FIRN_TRY(read.status());
-  if (memory.IsOutdated()) memory.flags.clear();  // this version has no such flags
-  if (documents == nullptr || !documents->is_array()) return Corrupt("\"documents\" is not a list");
-  for (const Json& one : *documents) {
+  const Json &flags = json.at("flags"), &documents = json.at("documents");
+  if (!flags.is_array() || !documents.is_array()) return Corrupt("a member is not a list");
+  for (const Json& flag : flags) memory.flags.push_back(flag.text());
+  for (const Json& one : documents) {
     RestoreMemory::Document document;
     int64_t taken = 0;
     JsonReader member(one);
@@ -165,17 +146,13 @@ bool RestoreMemory::Lacks(const RestoreMemory& earlier) const {
 }
 
 bool RestoreMemory::Overlooks(const RestoreMemory& earlier) const {
-  return Lacks(earlier) || earlier.IsOutdated() ||
-         std::ranges::any_of(earlier.documents,
-                             [this](const Document& one) { return !Knows(one); });
+  const auto is_unknown = [this](const Document& one) { return !Knows(one); };
+  return Lacks(earlier) || std::ranges::any_of(earlier.documents, is_unknown);
 }
 
-// The members `tags` and `unstored` are for versions with arguments.
 std::string FormatRestoreMemory(const RestoreMemory& memory, const Nonce& era) {
-  Json json{{"era", era.text()},     {"replaced", memory.replaced}, {"documents", Json::array()},
-            {"flags", memory.flags}, {"tags", Json::array()},       {"unstored", ""},
-            {"host", memory.host}};
-  if (!memory.plan.empty()) json["flags"].push_back(Cat(kPlan, memory.plan));
+  Json json{{"era", era.text()},   {"replaced", memory.replaced}, {"host", memory.host},
+            {"plan", memory.plan}, {"flags", memory.flags},       {"documents", Json::array()}};
   for (const auto& [path, checksum, taken] : memory.documents) {
     json["documents"].push_back({{"path", path}, {"checksum", checksum}, {"taken_ms", taken.ms()}});
   }
@@ -184,7 +161,10 @@ std::string FormatRestoreMemory(const RestoreMemory& memory, const Nonce& era) {
 
 Result<RestoreMemoryAsRead> ReadRestoreMemory(BlockingCoordinator& registry,
                                               const ClusterMeta& root) {
-  const Result<Node> node = registry.Read(kRestorePath);
+  return RestoreMemoryIn(registry.Read(kRestorePath), root);
+}
+
+Result<RestoreMemoryAsRead> RestoreMemoryIn(const Result<Node>& node, const ClusterMeta& root) {
   if (node.code() == Code::kNotFound) return RestoreMemoryAsRead();
   if (node.code() == Code::kCorrupt) return RestoreMemoryAsRead{{}, true};
   if (!node.ok()) return node.status();

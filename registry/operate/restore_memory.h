@@ -15,8 +15,8 @@
 
 namespace firn {
 
-// What a restore that is not complete leaves in the frozen registry, for the run that repeats it.
-// It is memory, not a list of steps: each run does everything again. A value.
+// The memory of an unfinished restore, stored in the frozen registry for the next run. It contains
+// no steps: each run does everything again. A value.
 struct RestoreMemory {
   // A file or folder that the restore used.
   struct Document {
@@ -27,27 +27,23 @@ struct RestoreMemory {
     friend bool operator==(const Document&, const Document&) = default;
   };
 
-  std::string replaced{};  // the unused cluster whose tags and records are here; empty: none
+  std::string replaced{};  // uuid of the unused cluster that the restore replaces; empty: none
   std::vector<Document> documents{};
-  std::string host{};                // the machine whose paths those are
+  std::string host{};                // the machine that has the documents
   std::vector<std::string> flags{};  // of the command: `--skew_max_ms=5`, `--set=retire=5`
-  std::string plan{};                // names the restore, in nodes that it has changed, too
+  std::string plan{};                // identifies the restore, also in the tags that it has made
 
-  // An earlier version, which took arguments, has left it: it has no plan.
-  bool IsOutdated() const { return plan.empty(); }
-  // Whether the documents contain this one, as it was then or later.
+  // Returns whether the documents contain this one, in the same or a later state.
   bool Knows(const Document& document) const;
-  // Returns those of `--set` among the flags, without that word.
+  // Returns the values of `--set` in the flags.
   std::vector<std::string> Answers() const;
 
-  // Adds what an earlier run of the same restore has left. Numbers and lists only grow; of other
-  // values that both have these stay, except the plan. A tag's definition replaces the earlier one
-  // as a whole.
+  // Merges the memory of an earlier run. Numbers rise and lists grow; this run's other values stay,
+  // except the plan. Its definition of a tag replaces the earlier one as a whole.
   void Join(const RestoreMemory& earlier);
-  // Whether Join would add a flag, or raise one.
+  // Returns whether Join would add or raise a flag.
   bool Lacks(const RestoreMemory& earlier) const;
-  // Whether Lacks is true, or the earlier run used a document that this one does not know, or had
-  // an earlier version.
+  // Returns whether Lacks is true, or a document of the earlier run is unknown.
   bool Overlooks(const RestoreMemory& earlier) const;
 
   friend bool operator==(const RestoreMemory&, const RestoreMemory&) = default;
@@ -56,22 +52,23 @@ struct RestoreMemory {
 inline constexpr const char* kRestorePath = "/restore";
 inline constexpr size_t kRestoreBytesMax = 64 << 10;
 
-// The node's text. It names the era that the run has drawn: an older `firn restore` draws another
-// era and knows no such node, so what it left out is not taken for done.
+// Returns the node's text. It names the era of the run, and counts in this era only.
 std::string FormatRestoreMemory(const RestoreMemory& memory, const Nonce& era);
 
 struct RestoreMemoryAsRead {
-  std::optional<RestoreMemory> memory{};  // empty: none that counts under this root node
-  bool exists = false;                    // the node, whether it counts or not
+  std::optional<RestoreMemory> memory{};  // empty: none, or of another era
+  bool exists = false;                    // the node exists
   int64_t version = 0;                    // of the node
 };
 Result<RestoreMemoryAsRead> ReadRestoreMemory(BlockingCoordinator& registry,
                                               const ClusterMeta& root);
+// Likewise, from the node as read. Fails only if the registry did not answer.
+Result<RestoreMemoryAsRead> RestoreMemoryIn(const Result<Node>& node, const ClusterMeta& root);
 
-// Returns the tags that the unfinished restore `plan` has made, for a run that repeats it, with the
-// ledger that was known of each before: a member of the tags' nodes.
+// Returns the tags that the unfinished restore `plan` has made, each with the ledger that was known
+// before: a member of the tags' nodes.
 std::map<std::string, int64_t> MadeTags(const TagListing& listing, const std::string& plan);
-// Returns a node's other members with that one; as they are if there is no plan.
+// Returns a tag node's other members with that member. Without a plan, returns them unchanged.
 std::string WithMade(const std::string& others, const std::string& plan, int64_t known);
 
 }  // namespace firn

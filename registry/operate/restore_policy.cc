@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <utility>
 
 #include "common/base/cat.h"
 #include "common/tag/numbers_left.h"
@@ -14,10 +13,9 @@
 namespace firn {
 namespace {
 
-// Adds a document's bounds with their machine ids, which are then known to be used, or retired if
-// their bounds are implausible; and each time that the floor must cover by itself, so that an
-// implausible one hides no other. After a restore ids run ahead of all clocks, and the document
-// tells how far.
+// Adds a document's bounds with their machine ids, so that these are marked as used, or retired if
+// the bound is implausible. Also adds, without machine ids, the highest plausible bound and the
+// times that ids have reached: after a restore, ids are ahead of all clocks.
 void AddBounds(const Backup& document, RestoreFacts& facts) {
   std::vector<WallMs> reached = document.reached;
   WallMs highest;
@@ -123,9 +121,9 @@ void AddDocuments(const LedgerFacts& ledgers, const Audit& audit, RestoreFacts& 
   facts.retired.insert(facts.retired.end(), retired.begin(), retired.end());
 }
 
-ProviderReport UsedStarts(const Audit& audit, const std::string& plan) {
+ProviderReport UsedStarts(const Audit& audit) {
   ProviderReport used;
-  if (!audit.unfinished || audit.unfinished->plan == plan) return used;
+  if (!audit.unfinished) return used;
   const RestoreAnswers answers = ParseAnswers(audit.unfinished->Answers()).value_or({});
   for (const GivenTag& given : answers.tags) {
     if (given.tag.start) used.high[given.tag.name] = *given.tag.start + 1;

@@ -17,115 +17,112 @@
 
 namespace firn {
 
-// The decisions of a restore: which facts suffice, what it asks, and whether it would change
-// anything.
-// Pure; restore.h does the work.
+// The decisions of a restore: whether its facts suffice, which questions it asks, and whether it
+// would change anything. Pure functions; restore.h reads and writes the registry.
 
-// What is known of the numbers of tags besides the registry.
+// Facts about the numbers of tags, besides the registry.
 struct LedgerFacts {
   std::vector<ProviderReport> reports{};  // of running servers, and of the operator
-  std::vector<Backup> documents{};        // each by itself
-  std::optional<Backup> backup{};         // all of them; its ledgers are lower bounds
-  bool replaced = false;  // the registry's tags are those of a new cluster, made by mistake
+  std::vector<Backup> documents{};        // before they are merged
+  std::optional<Backup> backup{};         // the merged documents; its ledgers are lower bounds
+  bool replaced = false;  // the tags belong to a new cluster that was created by mistake
   int64_t wanted_gap = 0;
-  std::map<std::string, int64_t> starts{};  // the next numbers that the operator gives
-  std::string plan{};                       // RestoreMemory::plan; empty: nothing was changed yet
-  std::map<std::string, int64_t> made{};    // tags that the plan has made: see MadeTags
+  std::map<std::string, int64_t> starts{};  // the operator's next numbers
+  std::string plan{};                       // RestoreMemory::plan; empty: no change yet
+  std::map<std::string, int64_t> made{};    // tags that the plan created (MadeTags)
 
-  // Returns the tag as the documents together know it, or null.
+  // Returns the tag in the merged documents, or null.
   const TagNode* Saved(const std::string& tag) const {
     return backup ? backup->Find(tag) : nullptr;
   }
-  // Whether a document of a server, not of the whole registry, contains the tag in this form.
+  // Returns whether a server's document, not one of the whole registry, has the tag in this form.
   bool ServersKnow(const TagDefinition& tag) const;
 };
 
-// What the operator and the documents say.
+// The input of a restore from the operator and the documents.
 struct RestoreCall {
   RestoreAnswers answers{};
   LedgerFacts ledgers{};
-  bool is_lost = false;  // the cluster is re-created, of which a document or a flag names the uuid
+  bool is_lost = false;  // the cluster that a document or --uuid names is re-created
 };
 
-// Returns the highest ledger of the tag that the reports name, or nullopt if none does. A report
-// without room for every tag gives one value for all others: the highest ledger among them.
+// Returns the highest ledger of the tag in the reports, or nullopt if no report has it. A report
+// without room for every tag has one value for all others: the highest ledger among them.
 std::optional<int64_t> ReportedOf(const std::string& tag,
                                   const std::vector<ProviderReport>& reports);
 
-// The same, or the backup's ledger if that is higher.
+// Returns ReportedOf, or the backup's ledger if that is higher.
 std::optional<int64_t> KnownOf(const std::string& tag, const LedgerFacts& facts);
 
-// The same, or the tag's own ledger or start if that is higher. A later run of an unfinished
-// restore adds its gap above that of the first: the cluster may have issued numbers in between, and
-// the registry may have gone back to the time of the first run.
+// Returns KnownOf, or the tag's own ledger or start if that is higher. So a later run of an
+// unfinished restore adds a second gap. It is needed if the restore was completed, servers issued
+// numbers, and the registry then lost these changes.
 int64_t HighestKnown(const TagDefinition& tag, const LedgerFacts& facts);
 
-// Returns the ledger that a tag gets whose highest known value is `known`: LiftTo by the largest
-// ranges in any document, or `known` if no number would be left above the gap and the operator
-// gives the tag's next number, from `known` on.
+// Returns the new ledger of a tag whose highest known value is `known`: LiftTo by the largest
+// ranges in any document. If the gap would leave no number, and the operator gives a next number at
+// or above `known`, returns `known`.
 int64_t LiftedTo(const TagDefinition& tag, int64_t known, const LedgerFacts& facts,
                  std::optional<WallMs> now = {});
 
-// Returns whether the tag, which the registry shows as deleted, existed again afterwards. A tag is
-// deleted only before its first number, so numbers in a report or in the backup are later.
+// Returns whether a tag that the registry shows as deleted was created again afterwards. A tag can
+// be deleted only before its first number, so numbers in a report or in the backup are later.
 bool ExistedAgain(const std::string& deleted_tag, const LedgerFacts& facts);
 
-// Adds what the documents contain of settings, machine ids and bounds where the facts contain no
-// others. A cluster that still has more machine ids than the documents keeps them, unless it is
-// replaced.
+// Adds the documents' settings, machine ids and bounds, if the facts contain no others. A cluster
+// that still has more machine ids than the documents keeps them, unless it is replaced.
 void AddDocuments(const LedgerFacts& ledgers, const Audit& audit, RestoreFacts& facts);
 
-// Returns what an unfinished restore of earlier runs was given as the next numbers of tags, as a
-// report: it may have been completed, and servers may have issued these numbers, before the
-// registry went back. `plan`: the run that asks, which has issued none of its own.
-ProviderReport UsedStarts(const Audit& audit, const std::string& plan);
+// Returns the next numbers of tags that earlier runs of an unfinished restore had as answers, as a
+// report: the restore may have been completed, and servers may have issued these numbers, before
+// the registry went back. `audit` is from before this run stores its own answers.
+ProviderReport UsedStarts(const Audit& audit);
 
-// Returns whether the registry's tags and records are those of a cluster that was never used, and
-// that this restore or an unfinished one replaces.
+// Returns whether this restore or an unfinished one replaces the registry's tags and records,
+// because their cluster was never used.
 bool ReplacesUnused(const Audit& audit, const RestoreFacts& facts);
 
-// Returns whether the cluster has just been restored, with a floor above all that is known now.
-// Says nothing about tags: see TagsCover.
+// Returns whether the cluster has just been restored, with a floor above all known times. Does not
+// check tags: see TagsCover.
 bool FloorCovers(const Audit& audit, const RestoreFacts& facts);
 
 // Returns whether every tag of the answers and of the backup exists, with the same form and a
-// ledger above the number that they name; a tag of the backup may also have been deleted, unless it
+// ledger above their numbers. A tag of the backup may also have been deleted, unless it
 // ExistedAgain.
 bool TagsCover(const TagListing& listing, const RestoreCall& call);
 
-// What a restore asks before it continues. Pure. Each function returns kConflict if only an
-// operator can know something, and the message contains the command to run instead. It repeats
-// `ran`: the registry, and what else was said.
+// The questions of a restore. Each function returns kConflict if only an operator can know the
+// answer. The message contains the command to run instead, which repeats the flags of `ran`.
 
-// An unfinished restore used something that this run lacks: a document, or an earlier version.
+// Returns kConflict if an unfinished restore used a document that this run lacks.
 Status CheckContinues(const Audit& audit, const RestoreMemory& ran, RestoreArguments place);
 
-// An answer is below what is known, unless an unfinished restore has used it.
+// Returns kConflict if an answer is below a known value, unless an unfinished restore has used it.
 Status CheckAnswersRaise(const Audit& audit, const RestoreCall& call);
 
-// What must be known before anything is written, because servers report nothing of it.
+// Asks for facts that servers do not report, before the restore writes anything:
 //
 // * The cluster is lost, and no document contains its settings, its claim window, or its tags.
-// * Ids of a tag may exist in two forms: those of the registry, a document, or an answer.
+// * The registry, a document or an answer give a tag another form than its ids may have.
 Status CheckSettings(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran);
 
-// What must be known under the frozen root node, with the reports of running servers.
+// Asks under the frozen root node, with the reports of running servers:
 //
 // * A server reports a lost tag that neither the answers nor a document define: it would freeze the
 //   cluster again.
-// * The number of a tag: the cluster is frozen because its ledger went back, and nothing shows the
-//   ledger that it had; or the gap would leave the tag no numbers; or a document of a server
-//   contains a higher one than all running servers report.
-// * How far ids have come: a document contains a holder that does not report, and none contains the
-//   floor of the last restore.
-// * The forms of tags, as for CheckSettings.
+// * The number of a tag is unknown: the cluster is frozen because the ledger went back, and nothing
+//   shows the earlier ledger; or the gap would leave the tag no numbers; or a server's document has
+//   a higher number than all running servers report.
+// * The highest time of ids is unknown: a document contains a holder that does not report, and no
+//   document contains the floor of the last restore.
+// * The forms of tags, as in CheckSettings.
 Status CheckFactsSuffice(const Audit& audit, const RestoreCall& call, WallMs now,
                          const RestoreArguments& ran);
-// The first of these conditions alone.
+// Checks the first of these conditions only.
 Status CheckLostTags(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran);
 
-// Returns the bounds ahead of `now` in documents whose holders no running server reports, as far as
-// that can be compared: servers report leases without their machine ids.
+// Returns the bounds ahead of `now` in documents that no running server reports. A bound of a lease
+// is compared by its time only, since servers report leases without their machine ids.
 std::vector<ReportedBound> SilentHolders(const Audit& audit, const std::vector<Backup>& documents,
                                          WallMs now);
 

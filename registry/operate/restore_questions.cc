@@ -14,17 +14,18 @@
 namespace firn {
 namespace {
 
-// What only an operator can know, and the answers that --set takes, with placeholders.
+// A question for the operator, and its answers for --set, with placeholders.
 struct Question {
   std::string what;
   std::vector<std::string> answers{};
 };
 using Questions = std::vector<Question>;
 
-constexpr size_t kSilentMax = 20;  // of which each can be answered by itself
+constexpr size_t kSilentMax = 20;  // more tags than this get one answer for all
 
-// Whether a server's document has a higher ledger than all reports: any number of ranges may have
-// been taken since, by servers that are gone. A server that has started since reports the registry.
+// Returns whether a server's document has a higher ledger than all reports: servers that stopped
+// may have taken any number of ranges since. A server that has started since reports the
+// registry's.
 bool IsSilent(const TagDefinition& tag, const RestoreCall& call) {
   if (!tag.HasLedger() || call.answers.all_folders) return false;
   const int64_t reported = ReportedOf(tag.name, call.ledgers.reports).value_or(-1);
@@ -144,7 +145,7 @@ void AskOfNumbers(const Audit& audit, const RestoreCall& call, Questions& open) 
        {AnswerOf(*tag, "high", "NUMBER")}});
 }
 
-// A tag that only an answer names must be meant: a name that is mistyped would make a new tag.
+// Asks whether a tag that only an answer names existed: a mistyped name would make a new tag.
 void AskOfNames(const Audit& audit, const RestoreCall& call, Questions& open) {
   for (const GivenTag& given : call.answers.tags) {
     const std::string& name = given.tag.name;
@@ -217,12 +218,6 @@ Status Below(const std::string& answer, const std::string& known) {
 
 Status CheckContinues(const Audit& audit, const RestoreMemory& ran, RestoreArguments place) {
   if (!audit.unfinished) return {};
-  if (audit.unfinished->IsOutdated()) {
-    return Conflict(
-        Cat("not restored: an earlier version has begun a restore with arguments that this version "
-            "does not have; ",
-            RepairCommand(audit, std::move(place))));
-  }
   for (const RestoreMemory::Document& used : audit.unfinished->documents) {
     if (ran.Knows(used)) continue;
     return Conflict(Cat(

@@ -35,9 +35,9 @@ Status CheckReserved(const std::vector<ReservedIds>& reserved, const RackSplit& 
 // The number of workers in each rack that includes all these machine ids.
 Result<uint32_t> WorkersWith(const std::vector<ReservedIds>& reserved, const RackSplit& split);
 
-// The settings of a cluster besides its tags: those of its root node, and the machine ids that no
-// server may claim. A server keeps a copy in its state folder, so that the command that re-creates
-// a lost cluster contains all of them. A value.
+// A cluster's settings without its tags: the settings in the root node, and the machine ids that no
+// server may claim. A server keeps a copy in its state folder, from which a restore can re-create a
+// lost cluster. A value.
 struct RootSettings {
   std::string uuid{};
   std::string layout{};

@@ -7,16 +7,16 @@
 
 namespace firn {
 
-// Which partition a tag belongs to, and which servers are to own a partition. All servers compute
-// the same, so these functions are part of the registry's format.
+// The partition of a tag, and the order in which servers take a partition. All servers must compute
+// equal results, so these functions are part of the registry's format.
 
 inline constexpr size_t kPartitions = 8;
 
 size_t PartitionOf(std::string_view tag);
 
-// Returns how many of `servers` come before `address` in the order of the partition's candidates
-// (rendezvous hashing: a server that joins or leaves changes no other server's place relative to
-// the rest). An address that is not listed comes after all that are.
+// Returns the rank of `address` among the candidates `servers` of the partition; 0 is the first.
+// Rendezvous hashing: when a server joins or leaves, the others keep their order. An address that
+// is not in the list comes last.
 size_t RankOf(size_t partition, std::string_view address, const std::vector<std::string>& servers);
 
 }  // namespace firn

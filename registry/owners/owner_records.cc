@@ -20,15 +20,19 @@ std::string ChangePath(size_t partition, const Nonce& change) {
   return Cat(PartitionPath(partition), "/", change.text());
 }
 
+bool Lists(std::string_view addresses, std::string_view address) {
+  return Cat(",", addresses, ",").find(Cat(",", address, ",")) != std::string::npos;
+}
+
 std::string FormatBeat(const Beat& beat) {
-  return JsonWriter()
-      .Text("address", beat.address)
+  JsonWriter json;
+  json.Text("address", beat.address)
       .Text("secret", beat.secret.text())
       .Text("word", beat.word.text())
       .Number("window_ms", beat.window.count())
-      .Flag("ended", beat.ended)
-      .Others(beat.others)
-      .Done();
+      .Flag("ended", beat.ended);
+  if (!beat.unreachable.empty()) json.Text("unreachable", beat.unreachable);
+  return json.Others(beat.others).Done();
 }
 
 std::string FormatPartitionOwner(const PartitionOwner& owner) {
@@ -49,8 +53,11 @@ Result<Beat> ParseBeat(std::string_view json) {
       .Text("secret", secret)
       .Text("word", word)
       .Number("window_ms", window, Beat::kWindowMin.count(), Beat::kWindowMax.count())
-      .Flag("ended", beat.ended)
-      .Others(beat.others);
+      .Flag("ended", beat.ended);
+  if (read.Find("unreachable") != nullptr) {
+    read.Text("unreachable", beat.unreachable, Beat::kUnreachableBytesMax);
+  }
+  read.Others(beat.others);
   FIRN_TRY(read.status().WithContext("an owner's beat"));
   FIRN_ASSIGN(beat.secret, Nonce::Parse(secret));
   FIRN_ASSIGN(beat.word, Nonce::Parse(word));

@@ -13,16 +13,17 @@ namespace firn {
 // The nodes of owners, as values and as text:
 //
 //   /owners/beats/<tenure>           {"address":"10.1.2.3:7609","secret":"<32 hex>",
-//                                     "word":"<32 hex>","window_ms":3000,"ended":false}
-//   /owners/beats/<tenure>/alive     empty; it exists until the tenure has ended
+//                                     "word":"<32 hex>","window_ms":3000,"ended":false,
+//                                     "unreachable":"10.1.2.4:7609,10.1.2.5:7609"}
+//   /owners/beats/<tenure>/alive     empty; exists until the tenure has ended
 //   /owners/partitions/<partition>   {"tenure":"<32 hex>","address":"10.1.2.3:7609",
 //                                     "change":"<32 hex>"}
-//   /owners/partitions/<partition>/<change>     empty; it exists while the partition names it
+//   /owners/partitions/<partition>/<change>     empty; exists while the partition names it
 //
-// Versions and creations recur in a registry that has gone back in time. The names of tenures and
-// changes never do, and a multi can check whether their nodes exist.
+// In a registry that went back in time, versions and creations recur. The random names of tenures
+// and changes do not, and a multi can check whether their nodes exist.
 //
-// Readers are strict, and hand members of later versions on, as those of registry/cluster do.
+// Readers are strict. They preserve members of later versions, as in registry/cluster.
 
 inline constexpr const char* kOwnersPath = "/owners";
 inline constexpr const char* kBeatsPath = "/owners/beats";
@@ -32,16 +33,19 @@ std::string AlivePath(const Nonce& tenure);
 std::string PartitionPath(size_t partition);
 std::string ChangePath(size_t partition, const Nonce& change);
 
-// A server's sign of life, which it renews. A tenure is the time from the creation of its beat to
-// the end of its last renewal's window, or to `ended`.
+// The heartbeat of a tenure. The tenure lasts from the creation of its beat to the end of the last
+// renewal's window, or to `ended`.
 struct Beat {
   static constexpr Milliseconds kWindowMin{1'000}, kWindow{3'000}, kWindowMax{3'000};
+  static constexpr size_t kUnreachableBytesMax = 2048;
 
   std::string address{};  // for other servers
   Nonce secret{};         // proves that a server can read the registry; never shown
-  Nonce word{};           // drawn for each version that the server writes
+  Nonce word{};           // random, new in each version
   Milliseconds window = kWindow;
   bool ended = false;  // never renewed again
+  // Addresses that its server cannot reach, separated by commas; the last one may be cut off.
+  std::string unreachable{};
   std::string others{};
 
   friend bool operator==(const Beat&, const Beat&) = default;
@@ -51,11 +55,14 @@ struct Beat {
 struct PartitionOwner {
   Nonce tenure{};  // zero: none
   std::string address{};
-  Nonce change{};  // drawn for each write of this node; zero: never owned
+  Nonce change{};  // random, new in each write of this node; zero: never owned
   std::string others{};
 
   friend bool operator==(const PartitionOwner&, const PartitionOwner&) = default;
 };
+
+// Returns whether a list such as Beat::unreachable contains the address.
+bool Lists(std::string_view addresses, std::string_view address);
 
 std::string FormatBeat(const Beat& beat);
 std::string FormatPartitionOwner(const PartitionOwner& owner);

@@ -43,18 +43,20 @@ std::optional<Task<>> Owners::NextWrite() {
   }
   if (registry_.now() >= renew_at_) return Renew();
   if (tenure_->unsure) return std::nullopt;
-  const bool keeps = permitted_ && !leaving_;
+  const bool leaves = leaving_ && !AwaitsSuccessor();
   bool all_read = true;
   for (size_t i = 0; i < kPartitions; ++i) {
     const Share& share = shares_[i];
     all_read &= !share.stale;
-    if (!share.stale && IsNamed(share) && !(share.here && keeps)) return GiveUp(i);
+    if (!share.stale && IsNamed(share) && !(share.here && permitted_ && !leaves && !gives_up_)) {
+      return GiveUp(i);
+    }
   }
-  if (leaving_ && all_read) {
+  if (leaves && all_read) {
     EndTenure("handed over");
     return EndBeat();
   }
-  if (!keeps || has_lapsed()) return std::nullopt;
+  if (!permitted_ || leaving_ || gives_up_ || has_lapsed()) return std::nullopt;
   const std::vector<std::string> candidates = Candidates();
   for (size_t i = 0; i < kPartitions; ++i) {
     std::optional<std::vector<Write>> writes = TakingOf(i, candidates);
@@ -67,7 +69,7 @@ bool Owners::IsNamed(const Share& share) const {
   return tenure_ && share.owner.ok() && share.owner->tenure == tenure_->name;
 }
 
-// Whether a partition names the tenure, or one is not known.
+// Returns whether a partition names the tenure, or may: one that was not read.
 bool Owners::MayBeNamed(const Nonce& tenure) const {
   return std::any_of(shares_.begin(), shares_.end(), [&](const Share& share) {
     const bool known = !share.stale && (share.owner.ok() || share.owner.code() == Code::kNotFound);
@@ -75,21 +77,44 @@ bool Owners::MayBeNamed(const Nonce& tenure) const {
   });
 }
 
-// The servers that take part: this one, and those whose beats are renewed.
+bool Owners::IsRenewed(const OtherBeat& other) const {
+  return other.beat.ok() && !other.beat->ended &&
+         !other.sighting.HasLasted(Margin(other.beat->window), registry_.session(),
+                                   registry_.now());
+}
+
+// Rule 7. A beat is renewed each third of a window, so its version shows how long its server has
+// run.
+bool Owners::AwaitsSuccessor() const {
+  if (!waits_ || std::ranges::none_of(shares_, &Share::here)) return false;
+  if (registry_.now() >= list_at_) return true;  // the beats have not been read since HandOver
+  bool awaits = false;
+  for (const auto& [tenure, other] : beats_) {
+    if (!IsRenewed(other)) continue;
+    if (other.sighting.state().version >= kRenewalsBeforeTaking) return false;
+    awaits = true;
+  }
+  return awaits;
+}
+
+Milliseconds Owners::Avoidance() const {
+  const auto renews = [this](const auto& other) { return IsRenewed(other.second); };
+  return is_avoided() && std::ranges::any_of(beats_, renews) ? options_.window : Milliseconds(0);
+}
+
+// Returns this server and those whose beats are renewed.
 std::vector<std::string> Owners::Candidates() const {
   std::vector<std::string> addresses{options_.address};
   for (const auto& [tenure, other] : beats_) {
-    const bool is_over =
-        !other.beat.ok() || other.beat->ended ||
-        other.sighting.HasLasted(Margin(other.beat->window), registry_.session(), registry_.now());
-    if (!is_over) addresses.push_back(other.beat->address);
+    if (IsRenewed(other)) addresses.push_back(other.beat->address);
   }
   std::sort(addresses.begin(), addresses.end());
   addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
   return addresses;
 }
 
-// Rule 5. Returns the multi that takes the partition, once that is permitted.
+// Rule 5. Returns the multi that takes the partition, or nullopt if this server may not take it
+// yet.
 std::optional<std::vector<Write>> Owners::TakingOf(size_t partition,
                                                    const std::vector<std::string>& candidates) {
   Share& share = shares_[partition];
@@ -103,12 +128,13 @@ std::optional<std::vector<Write>> Owners::TakingOf(size_t partition,
                             Write::Check(BeatPath(tenure_->name), tenure_->version),
                             Write::Check(AlivePath(tenure_->name), 0)};
   if (share.owner.code() == Code::kNotFound) {
-    const Milliseconds wait = Margin(Beat::kWindowMax) + rank * kRankDelay;
+    const Milliseconds wait = Margin(Beat::kWindowMax) + rank * kRankDelay + Avoidance();
     if (!share.sighting.HasLasted(wait, session, now)) return std::nullopt;
   } else {
     if (!share.owner.ok()) return std::nullopt;  // unreadable: an operator must act
     const bool is_free = share.owner->tenure.zero();
-    if (is_free && !share.sighting.HasLasted(rank * kFreeRankDelay, session, now)) {
+    const Milliseconds wait = rank * kFreeRankDelay + Avoidance();
+    if (is_free && !share.sighting.HasLasted(wait, session, now)) {
       return std::nullopt;
     }
     if (!is_free && !AddEnd(writes, partition, rank * kRankDelay)) return std::nullopt;
@@ -135,8 +161,8 @@ void Owners::AddChange(std::vector<Write>& writes, size_t partition, PartitionOw
   writes.push_back(Write::Create(ChangePath(partition, owner.change), "", kStays));
 }
 
-// Adds the write by which the tenure of the partition's owner ends, or the check that it has.
-// False: that is not permitted yet.
+// Adds the write that ends the tenure of the partition's owner, or the check that it has ended.
+// Returns false if the tenure may not be ended yet.
 bool Owners::AddEnd(std::vector<Write>& writes, size_t partition, Milliseconds late) const {
   const Nonce& tenure = shares_[partition].owner->tenure;
   const auto found = beats_.find(tenure);
@@ -146,7 +172,7 @@ bool Owners::AddEnd(std::vector<Write>& writes, size_t partition, Milliseconds l
   if (!beat.ok() && !is_missing) return false;
   Milliseconds wait = Margin(is_missing ? Beat::kWindowMax : beat->window) + late;
   if (beat.ok() && beat->ended) wait = late / (kRankDelay / kFreeRankDelay);
-  if (!sighting.HasLasted(wait, registry_.session(), registry_.now())) return false;
+  if (!sighting.HasLasted(wait + Avoidance(), registry_.session(), registry_.now())) return false;
   const std::string path = BeatPath(tenure);
   const int64_t version = sighting.state().version;
   Beat ended = is_missing ? Beat() : *beat;
@@ -164,7 +190,7 @@ bool Owners::AddEnd(std::vector<Write>& writes, size_t partition, Milliseconds l
   return true;
 }
 
-// Whatever the outcome, the partition is read again: rule 6.
+// The partition is re-read after every outcome: rule 6.
 Task<> Owners::TakeOver(size_t partition, std::vector<Write> writes) {
   shares_[partition].try_at = registry_.now() + look_every();
   const bool creates = shares_[partition].owner.code() == Code::kNotFound;
@@ -174,7 +200,7 @@ Task<> Owners::TakeOver(size_t partition, std::vector<Write> writes) {
   if (answer.failed == 0) {
     co_await ReadRoot();
   } else if (answer.failed <= 2) {
-    renew_at_ = BootMs();  // finds out what has happened to this server's beat
+    renew_at_ = BootMs();  // this server's beat may have changed: the renewal finds out
   } else if (creates && answer.status.code() == Code::kNotFound) {
     co_await MakeFolders();
   }
@@ -185,11 +211,14 @@ Task<> Owners::GiveUp(size_t partition) {
   Share& share = shares_[partition];
   if (share.here) EndTerm(partition);
   share.change.reset();
-  std::vector<Write> writes{Write::Check(kMetaPath, root_->version)};
+  // If a copy of this machine has renewed the beat, the copy owns the partition.
+  std::vector<Write> writes{Write::Check(kMetaPath, root_->version),
+                            Write::Check(BeatPath(tenure_->name), tenure_->version)};
   AddChange(writes, partition, {.change = Nonce::Draw(entropy_)});
   writes.push_back(EraCheck(root_->era));
   Written answer = co_await registry_.Multi(writes);
   ReadSoon(partition);
+  if (answer.fate == Written::Fate::kRefused && answer.failed == 1) renew_at_ = BootMs();
   if (answer.fate == Written::Fate::kRefused && answer.failed == 0) {
     co_await ReadRoot();
   }
@@ -215,6 +244,7 @@ void Owners::ReadSoon(size_t partition) {
 Holding Owners::At(size_t partition) const {
   const Share& share = shares_[partition];
   const int64_t version = share.sighting.state().version;
+  if (share.here && has_lapsed()) return {.kind = Holding::Kind::kLapsed, .version = version};
   if (share.here) {
     return {.kind = Holding::Kind::kHere,
             .version = version,
@@ -228,16 +258,14 @@ Holding Owners::At(size_t partition) const {
   }
   const auto beat = beats_.find(share.owner->tenure);
   const bool known = beat != beats_.end() && beat->second.beat.ok();
+  // A tenure that has ended may be an earlier one of this server.
+  if (share.owner->address == options_.address || (known && beat->second.beat->ended)) {
+    return {.kind = Holding::Kind::kNobody, .version = version};
+  }
   return {.kind = Holding::Kind::kOther,
           .version = version,
           .address = share.owner->address,
           .secret = known ? beat->second.beat->secret : Nonce()};
-}
-
-std::optional<Write> Owners::GuardOf(size_t partition, uint64_t term) const {
-  const Share& share = shares_[partition];
-  if (!share.here || share.term.Load() != term) return std::nullopt;
-  return ChangeCheck(partition);
 }
 
 Write Owners::ChangeCheck(size_t partition) const {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
@@ -30,90 +32,118 @@ struct OwnersOptions {
 
 // The owner of a partition as this server knows it.
 struct Holding {
-  enum class Kind { kUnknown, kNobody, kOther, kHere };
+  // kLapsed: this server, whose window is over. The term may continue.
+  enum class Kind { kUnknown, kNobody, kOther, kHere, kLapsed };
 
   Kind kind = Kind::kUnknown;
-  int64_t version = 0;    // of the partition's node: of two answers, the later one has the higher
+  int64_t version = 0;    // of the partition's node: a later answer has a higher one
   std::string address{};  // kOther
   Nonce secret{};         // kOther: of its tenure; zero until its beat has been read
   uint64_t term = 0;      // kHere
-  BootMs until{};         // kHere: unless it is extended, the term is over then
+  BootMs until{};         // kHere: end of the term, unless it is extended
 
   friend bool operator==(const Holding&, const Holding&) = default;
 };
 
 // Decides, with the other servers of a cluster, which of them owns each partition: at any real time
-// at most one server may take numbers of a partition. README.md has the argument.
+// at most one server takes numbers of a partition. README.md has the argument.
 //
-//  1. A tenure begins with the creation of a beat, and is renewed each third of its window by a set
-//     at the known version. The same multi checks the root node, the era, that the tenure has not
-//     ended, and the last change of every partition that this server owns.
-//  2. Terms are valid until (boot clock when the last acknowledged renewal was sent) + window.
-//  3. After an unknown outcome the beat is read back. The old word: the same bytes are sent again.
-//     The word that was sent: its version is adopted, the next renewal is due, and nothing is
-//     counted. Any other: another process writes this beat (a copy of this one, or one that ended
-//     the tenure), so the tenure ends. So it does if a multi is refused, except because of a root
-//     node that still has the same uuid and era and is not frozen.
-//  4. After its window a tenure continues only in the session of its last acknowledgement. If that
-//     has ended, so does the tenure, and another one begins.
-//  5. A partition without an owner is taken. One with an owner is taken once the owner's beat has
-//     ended, or has been seen in one version for 1.25 of its windows without a break in one
-//     session; one whose node or beat is missing, after 1.25 of the longest windows. The multi ends
-//     the beat at the version that was seen, checks the beat of this server, sets the partition at
-//     its version, and exchanges the node of its change. The name of a change is drawn for each
-//     attempt.
-//  6. A term begins when the partition is read with the change that this tenure attempted last. It
-//     ends with the tenure, or when it is given up. The tenure ends when a partition that it owns
-//     is read with another change, or when a renewal is refused because the change's node is
-//     missing.
-//  7. Hand over: the term ends, `ended` returns, and only then is the partition set to nobody.
-//  8. A tenure that ends here ends its beat, at the version that it knows, so that others need not
-//     wait. A beat that no partition names is erased once it has not changed for 1.25 of the
-//     longest windows; one that has ended, after two windows, in which every partition is read.
+//  1. A tenure begins when this server creates its beat. Each third of the window a renewal sets
+//     the beat at its known version. The same multi checks the root node, the era, the node
+//     `alive`, and for every owned partition the node of its last change.
+//  2. A term is valid until the boot time at which the last acknowledged renewal was sent, plus the
+//     window.
+//  3. After an unknown outcome this server reads its beat back. If the beat has the old word, the
+//     same bytes are sent again. If it has the new word, this server adopts the version and renews
+//     at once, and the unknown renewal extends no term. Any other word was written by another
+//     process, a copy of this one or a server that ended the tenure: the tenure ends. A refused
+//     multi also ends the tenure, unless only the root node has changed, with the same uuid and era
+//     and without a freeze.
+//  4. After its window a tenure continues only in the session of its last acknowledgement. In a new
+//     session it ends, and another one begins.
+//  5. A partition may be taken if it is free, if its owner's beat has ended, or if that beat was
+//     seen in one version for 1.25 of its windows, without a break, in one session. If the
+//     partition or the beat is missing, 1.25 of the longest windows are required. The multi sets
+//     the owner's beat to ended at the version that was seen, checks this server's beat, sets the
+//     partition at its version, erases the node of the partition's last change, and creates that of
+//     this change. Each attempt draws a new name for its change.
+//  6. A term begins when the partition is read with the last change that this tenure attempted. It
+//     ends with the tenure, or when this server gives the partition up. The tenure ends if a read
+//     shows an owned partition with another change, or if the change's node is missing at a
+//     renewal.
+//  7. To give a partition up, this server ends the term, calls `ended`, and then sets the partition
+//     to free, unless another process has written its beat. A server that leaves keeps its
+//     partitions while all others have started so recently that rule 5 permits none of them to take
+//     one.
+//  8. A server that ends its own tenure sets its beat to ended, at the version that it knows, so
+//     that others need not wait. A beat that no partition names is erased: if it has ended, after
+//     two windows, in which every partition is read; otherwise after 1.25 of the longest windows
+//     without a change.
+//  9. A beat lists the addresses that its server cannot reach. If most of the other beats list this
+//     server for two windows in which it owns partitions, and it reaches their servers, it gives
+//     its partitions up. For kAvoided it then waits for a window longer than others, if there
+//     are others, before it takes a partition.
 //
-// Nothing is read or written before Want(). Owned by the control thread, except the terms.
+// Reads and writes nothing before Want(). Owned by the control thread, except the terms.
 class Owners {
  public:
-  // Delays of later candidates: after a time without a sign of life, and for a free partition.
+  // Delays of later candidates, for each rank: for a partition with an owner, and for a free one.
   static constexpr Milliseconds kRankDelay{300}, kFreeRankDelay{20};
   static constexpr size_t kRankMax = 10;
+  // Renewals after which a beat has lasted longer than 1.25 windows.
+  static constexpr int64_t kRenewalsBeforeTaking = 4;
+  static constexpr Milliseconds kAvoided{600'000};
 
-  // Called when a term of this partition has ended: what was taken for it must not be issued any
-  // more when it returns, and what is still requested must not be used. Must not call back.
+  // Called when a term of this partition has ended. When it returns, no range of that term may be
+  // issued, and no answer to an earlier request used. Must not call this object.
   using Ended = std::function<void(size_t partition)>;
 
   // References must outlive it.
   Owners(Coordinator& coordinator, Entropy& entropy, OwnersOptions options, Ended ended);
 
-  // Does everything that is due. Call it about every 10 ms. `now` must be read after the
-  // coordinator's Dispatch has returned: what an answer shows was so before `now`, and what is sent
-  // here is sent after it.
+  // Does everything that is due. Call it about every 10 ms. Read `now` after the coordinator's
+  // Dispatch has returned: then every answer arrived before `now`, and every request leaves after.
   void Tick(BootMs now);
 
-  // Some tag needs an owner: from now on the registry is read and partitions are taken. Call it
-  // when such a tag is loaded, not at its first use, which would wait for 3.75 s in a new cluster.
+  // Starts to read the registry and to take partitions. Call it when the first tag that needs an
+  // owner is loaded: in a new cluster its first use would wait for 3.75 s.
   void Want() { wanted_ = true; }
-  // Whether other servers can reach this one, so that it may take partitions. At first it may not.
+  // Permits this server to take partitions, once other servers can reach it. Default: not
+  // permitted.
   void Permit(bool permitted) { permitted_ = permitted; }
 
-  // Ends all terms and leaves their partitions to others. Takes none any more.
-  void HandOver() { leaving_ = true; }
+  // Sets the addresses that this server cannot reach, separated by commas.
+  void Report(std::string unreachable) {
+    unreachable_ = std::move(unreachable);
+    unreachable_.resize(std::min(unreachable_.size(), Beat::kUnreachableBytesMax));
+  }
+  // Returns the addresses of servers that cannot reach this one.
+  const std::vector<std::string>& listed_by() const { return listed_by_; }
+
+  // Ends all terms and frees their partitions: if it waits, once another server may take them or
+  // none renews a beat, otherwise at once. Takes none afterwards.
+  void HandOver(bool waits = true) {
+    leaving_ = true;
+    waits_ = waits;
+    look_at_ = list_at_ = BootMs();
+  }
   // After HandOver: no partition names this server.
   bool handed_over() const { return leaving_ && !tenure_ && !past_ && !write_.busy(); }
 
   Holding At(size_t partition) const;
   const OwnedTerm& term(size_t partition) const { return shares_[partition].term; }
 
-  // Returns the check that a write belongs to this term; empty if it has ended.
-  std::optional<Write> GuardOf(size_t partition, uint64_t term) const;
-
-  // The secret of this server's tenure, which others send with their requests; zero: none.
+  // Returns the secret of this server's tenure, which others send with their requests; zero: none.
   Nonce secret() const { return tenure_ ? tenure_->beat.secret : Nonce(); }
-  // Why the last tenure ended, or none could begin; empty: it has one.
-  const std::string& trouble() const { return trouble_; }
+  // Returns why this server owns no partitions; empty: it may own some.
+  std::string trouble() const {
+    if (!trouble_.empty()) return trouble_;
+    if (tenure_ && has_lapsed()) return "the registry does not acknowledge this server's renewals";
+    return is_avoided() ? "most other servers cannot reach this one" : "";
+  }
 
  private:
-  // The root node of the cluster as it was read.
+  // The cluster's root node, as last read.
   struct Root {
     int64_t version;
     std::string uuid;
@@ -123,12 +153,12 @@ class Owners {
   // This server's tenure.
   struct Tenure {
     Nonce name;
-    Beat beat;                    // at `version`
-    int64_t version = 0;          // of the beat
-    int64_t session = 0;          // of the last acknowledgement
-    BootMs until{};               // rule 2
-    std::optional<Nonce> next{};  // the word of the next version, once it has been sent
-    bool unsure = false;          // a set of it may have been applied, or may still be
+    Beat beat;                   // at `version`
+    int64_t version = 0;         // of the beat
+    int64_t session = 0;         // of the last acknowledgement
+    BootMs until{};              // rule 2
+    std::optional<Beat> next{};  // the next version, once it was sent
+    bool unsure = false;         // a renewal with an unknown outcome may still be applied
   };
 
   // One partition.
@@ -136,7 +166,7 @@ class Owners {
     bool stale = true;  // must be read
     Sighting sighting{};
     Result<PartitionOwner> owner = Unavailable("not read yet");
-    std::optional<Nonce> change{};  // that this tenure attempted last, until it is given up
+    std::optional<Nonce> change{};  // last attempt of this tenure to take it; empty once given up
     bool here = false;              // a term runs, which began with that change
     OwnedTerm term{};
     BootMs try_at{};  // no takeover before
@@ -152,6 +182,8 @@ class Owners {
   std::optional<Task<>> NextWrite();
   bool IsNamed(const Share& share) const;
   bool MayBeNamed(const Nonce& tenure) const;
+  bool IsRenewed(const OtherBeat& other) const;
+  bool AwaitsSuccessor() const;
   std::vector<std::string> Candidates() const;
   std::optional<std::vector<Write>> TakingOf(size_t partition,
                                              const std::vector<std::string>& candidates);
@@ -173,24 +205,28 @@ class Owners {
   std::optional<Task<>> Sweep(const std::vector<std::string>& candidates);
   Task<bool> ReadBack();
   Task<bool> ReadRoot();
-  std::vector<Write> RenewalOf(const Nonce& word, size_t* set) const;
+  std::vector<Write> RenewalOf(const Beat& beat, size_t* set) const;
   void JudgeRefusal(const Written& answer, size_t set);
   void Acknowledge(BootMs sent, int64_t session, int64_t version);
   void EndTenure(const std::string& why);
   void RenewSoon() { renew_at_ = registry_.now() + options_.window / 12; }
   bool has_lapsed() const { return registry_.now() >= tenure_->until; }
 
-  // --- owners_look.cc: what others do ------------------------------------------------------------
+  // --- owners_look.cc: other servers -------------------------------------------------------------
   Task<> Look();
   Task<bool> ReadPartition(size_t partition);
   void See(size_t partition, const Result<Node>& node);
+  void JudgeReach();
   std::vector<Nonce> OthersTenures() const;
   void AddListed(const std::vector<std::string>& names, std::vector<Nonce>& tenures) const;
 
-  // How long a beat is seen unchanged before its tenure counts as over. The clocks of two servers
-  // may run at rates that are each off by a tenth: then the window of the one may last 1.22 of the
-  // other's.
+  // Returns how long a beat must be seen unchanged before its tenure counts as over. The rate of
+  // each server's clock may be off by a tenth: a window on one may last 1.22 windows on the other.
   static constexpr Milliseconds Margin(Milliseconds window) { return window + window / 4; }
+
+  bool is_avoided() const { return registry_.now() < avoided_until_; }
+  // Rule 9. Added to the time before this server takes a partition.
+  Milliseconds Avoidance() const;
 
   Milliseconds look_every() const { return options_.window / 4; }
   Milliseconds gap_max() const { return 2 * options_.window; }
@@ -199,18 +235,23 @@ class Owners {
   Entropy& entropy_;
   const OwnersOptions options_;
   const Ended ended_;
-  bool wanted_ = false, permitted_ = false, leaving_ = false;
+  bool wanted_ = false, permitted_ = false, leaving_ = false, waits_ = true;
 
   std::optional<Root> root_;
   std::optional<Tenure> tenure_;
-  std::optional<Tenure> past_;  // it has ended here, and its beat has not been ended yet
+  std::optional<Tenure> past_;  // ended here, but its beat is not set to ended yet
   std::array<Share, kPartitions> shares_;
-  std::map<Nonce, OtherBeat> beats_;  // of other tenures: all, and those that partitions name
-  uint64_t terms_ = 0;                // ever
+  std::map<Nonce, OtherBeat> beats_;  // of other tenures: all listed, and all owners of partitions
+  uint64_t terms_ = 0;                // number of terms so far
   std::string trouble_;
+  std::string unreachable_;  // for the next renewal
+  std::vector<std::string> listed_by_;
+  std::optional<BootMs> listed_since_{};  // when most of the other beats began to list this server
+  bool gives_up_ = false;                 // rule 9
+  BootMs avoided_until_;
   BootMs renew_at_, look_at_, list_at_, sweep_at_;
-  size_t next_partition_ = 0;   // is read in the next look
-  int64_t synced_session_ = 0;  // the session in which the registry was synced before a look
+  size_t next_partition_ = 0;   // read in the next look, even without a notification
+  int64_t synced_session_ = 0;  // session of the last sync before a look
   BootMs synced_at_;
   CallbackGuard guard_;
   Task<> write_, look_;

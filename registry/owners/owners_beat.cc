@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "common/base/cat.h"
+#include "common/base/printed_command.h"
 #include "registry/cluster/slot.h"
 #include "registry/owners/owners.h"
 #include "registry/seam/node_version.h"
@@ -12,7 +13,7 @@ namespace firn {
 
 // --- the root node -------------------------------------------------------------------------------
 
-// Reads the root node. False: nothing can be based on it.
+// Reads the root node. Returns false if it is unreadable or frozen, or ends this tenure.
 Task<bool> Owners::ReadRoot() {
   const std::vector<std::string> paths{kMetaPath};
   Result<Nodes> nodes = co_await registry_.ReadSynced(paths);
@@ -24,7 +25,7 @@ Task<bool> Owners::ReadRoot() {
   Result<ClusterMeta> meta = NotFound("there is no root node");
   if (node) meta = ParseMeta(node->data);
   std::string fault = meta.ok() ? "" : meta.status().ToString();
-  if (meta.ok() && meta->frozen) fault = "the cluster is frozen";
+  if (meta.ok() && meta->frozen) fault = AskForRestore("the cluster is frozen: " + meta->reason);
   const bool same = meta.ok() && root_ && root_->uuid == meta->uuid && root_->era == meta->era;
   if (fault.empty() && tenure_ && !same) fault = "the cluster was re-created or restored";
   if (!fault.empty()) {
@@ -37,7 +38,7 @@ Task<bool> Owners::ReadRoot() {
 
 // --- the tenure ----------------------------------------------------------------------------------
 
-// Rule 1. A beat whose creation is not acknowledged is left alone: the next one has another name.
+// Rule 1. After an unacknowledged creation the next attempt uses another name.
 Task<> Owners::BeginTenure() {
   renew_at_ = registry_.now() + look_every();
   bool known = co_await ReadRoot();
@@ -79,7 +80,7 @@ Task<> Owners::MakeFolders() {
   }
 }
 
-// The only place where time is added: `sent` is at or before the moment at which it was sent.
+// The only place that extends terms. `sent` must be at or before the time of the sending.
 void Owners::Acknowledge(BootMs sent, int64_t session, int64_t version) {
   tenure_->version = version;
   tenure_->session = session;
@@ -96,13 +97,13 @@ void Owners::EndTenure(const std::string& why) {
   for (size_t i = 0; i < kPartitions; ++i) {
     if (shares_[i].here) EndTerm(i);
   }
-  // An unsure tenure does not know its version. Others wait until the beat has lasted.
+  // An unsure tenure does not know its version, so its beat is not set: other servers wait.
   if (tenure_ && !tenure_->unsure) past_ = std::move(tenure_);
   tenure_.reset();
   renew_at_ = registry_.now() + look_every();
 }
 
-// Rule 8. One attempt: it is refused if another process has written this beat.
+// Rule 8. Tries once: a refusal means that another process has written this beat.
 Task<> Owners::EndBeat() {
   Tenure past = *std::exchange(past_, std::nullopt);
   const std::string path = BeatPath(past.name);
@@ -117,7 +118,7 @@ Task<> Owners::EndBeat() {
   co_await registry_.Multi(writes);
 }
 
-// Rule 8. One server does it: the first candidate of a partition.
+// Rule 8. Only the first candidate of partition 0 erases beats.
 std::optional<Task<>> Owners::Sweep(const std::vector<std::string>& candidates) {
   if (registry_.now() < sweep_at_ || RankOf(0, options_.address, candidates) > 0) return {};
   for (const auto& [tenure, other] : beats_) {
@@ -134,13 +135,13 @@ std::optional<Task<>> Owners::Sweep(const std::vector<std::string>& candidates) 
 }
 
 Task<> Owners::EraseBeat(std::vector<Write> writes) {
-  sweep_at_ = registry_.now() + options_.window;  // the next list of beats shows the outcome
+  sweep_at_ = registry_.now() + options_.window;  // then the beats have been listed again
   co_await registry_.Multi(writes);
 }
 
 // --- renewals ------------------------------------------------------------------------------------
 
-// Rules 1 to 4. The look may end the tenure while an answer is awaited.
+// Rules 1 to 4. Look may end the tenure while this waits for an answer.
 Task<> Owners::Renew() {
   if (tenure_->unsure) {
     bool known = co_await ReadBack();
@@ -152,7 +153,11 @@ Task<> Owners::Renew() {
     EndTenure("this server could not renew its beat in time");
     co_return;
   }
-  if (!tenure_->next) tenure_->next = Nonce::Draw(entropy_);
+  if (!tenure_->next) {
+    tenure_->next = tenure_->beat;
+    tenure_->next->word = Nonce::Draw(entropy_);
+    tenure_->next->unreachable = unreachable_;
+  }
   size_t set = 0;
   const std::vector<Write> writes = RenewalOf(*tenure_->next, &set);
   Written answer = co_await registry_.Multi(writes);
@@ -164,7 +169,7 @@ Task<> Owners::Renew() {
         EndTenure("this server's beat was re-created");
         co_return;
       }
-      tenure_->beat.word = *std::exchange(tenure_->next, std::nullopt);
+      tenure_->beat = *std::exchange(tenure_->next, std::nullopt);
       tenure_->unsure = false;
       Acknowledge(sent, session, version);
       co_return;
@@ -187,11 +192,9 @@ Task<> Owners::Renew() {
   JudgeRefusal(answer, set);
 }
 
-std::vector<Write> Owners::RenewalOf(const Nonce& word, size_t* set) const {
+std::vector<Write> Owners::RenewalOf(const Beat& beat, size_t* set) const {
   std::vector<Write> writes{Write::Check(kMetaPath, root_->version),
                             Write::Check(AlivePath(tenure_->name), 0)};
-  Beat beat = tenure_->beat;
-  beat.word = word;
   *set = AddSet(writes, BeatPath(tenure_->name), FormatBeat(beat), tenure_->version);
   for (size_t i = 0; i < kPartitions; ++i) {
     if (shares_[i].here) writes.push_back(ChangeCheck(i));
@@ -200,8 +203,8 @@ std::vector<Write> Owners::RenewalOf(const Nonce& word, size_t* set) const {
   return writes;
 }
 
-// An earlier send may have been applied, and have caused this refusal. Otherwise another process
-// has written.
+// If an earlier renewal of unknown outcome was applied, it may have caused this refusal. Otherwise
+// another process has written.
 void Owners::JudgeRefusal(const Written& answer, size_t set) {
   const bool of_beat = answer.failed <= static_cast<int>(set);
   if (of_beat && tenure_->unsure) return RenewSoon();
@@ -210,7 +213,7 @@ void Owners::JudgeRefusal(const Written& answer, size_t set) {
           answer.status.message()));
 }
 
-// Rule 3. False: not known, or the tenure has ended.
+// Rule 3. Returns false if the beat could not be read, or if the tenure has ended.
 Task<bool> Owners::ReadBack() {
   const std::vector<std::string> paths{BeatPath(tenure_->name)};
   Result<Nodes> nodes = co_await registry_.ReadSynced(paths);
@@ -232,7 +235,7 @@ Task<bool> Owners::ReadBack() {
   }
   const int64_t version = node->stat.version;
   if (version == tenure_->version && *beat == tenure_->beat) co_return true;
-  if (beat->word == tenure_->next && Follows(tenure_->version, version)) {
+  if (tenure_->next && beat->word == tenure_->next->word && Follows(tenure_->version, version)) {
     tenure_->version = version;
     tenure_->beat = *std::move(beat);
     tenure_->next.reset();

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <utility>
 
 #include "registry/owners/owners.h"
 
@@ -11,7 +10,7 @@ Sighting::State StateOf(const Result<Node>& node) {
                    : Sighting::State{};
 }
 
-// Whether the registry has answered, be it that there is no such node or that it is damaged.
+// Returns whether the registry answered, also that the node is missing or damaged.
 template <typename Value>
 bool IsAnswer(const Result<Value>& read) {
   return read.ok() || read.code() == Code::kNotFound || read.code() == Code::kCorrupt;
@@ -20,13 +19,13 @@ bool IsAnswer(const Result<Value>& read) {
 }  // namespace
 
 // Reads the partitions that may have changed, and one other, since notifications can be lost; then
-// the beats of their owners, and once a window all others. An answer that comes in another session
-// than the question counts for nothing.
+// the beats of their owners, and once a window all beats: always, if they matter now. Ignores an
+// answer that arrives in another session than its request was sent in.
 Task<> Owners::Look() {
   look_at_ = registry_.now() + look_every();
   const int64_t session = registry_.session();
   if (synced_session_ != session) {
-    // A server of the registry that lags behind would show partitions as they were.
+    // A lagging server of the registry would return earlier states of the partitions.
     const std::string root = "/";
     Status synced = co_await registry_.Sync(root);
     if (!synced.ok() || registry_.session() != session) co_return;
@@ -42,30 +41,34 @@ Task<> Owners::Look() {
     if (!read) co_return;
   }
   std::vector<Nonce> tenures = OthersTenures();
-  if (registry_.now() >= list_at_) {
+  const bool matter = leaving_ || is_avoided() || !listed_by_.empty();
+  const bool lists = matter || registry_.now() >= list_at_;
+  if (lists) {
     const std::string path = kBeatsPath;
     Result<std::vector<std::string>> names = co_await registry_.List(path);
     if (registry_.session() != session || !IsAnswer(names)) co_return;
-    list_at_ = registry_.now() + options_.window;
     if (names.ok()) AddListed(*names, tenures);
     std::erase_if(beats_, [&](const auto& entry) {
       return std::find(tenures.begin(), tenures.end(), entry.first) == tenures.end();
     });
   }
-  if (tenures.empty()) co_return;
-  std::vector<std::string> paths;
-  for (const Nonce& tenure : tenures) paths.push_back(BeatPath(tenure));
-  Readings readings = co_await registry_.ReadAll(paths);
-  if (registry_.session() != session) co_return;
-  for (const Reading& reading : readings) {
-    if (!IsAnswer(reading.node)) continue;
-    OtherBeat& other = beats_[tenures[reading.which]];
-    other.sighting.Saw(StateOf(reading.node), session, registry_.now(), gap_max());
-    other.beat = reading.node.ok() ? ParseBeat(reading.node->data) : reading.node.status();
+  if (!tenures.empty()) {
+    std::vector<std::string> paths;
+    for (const Nonce& tenure : tenures) paths.push_back(BeatPath(tenure));
+    Readings readings = co_await registry_.ReadAll(paths);
+    if (registry_.session() != session) co_return;
+    for (const Reading& reading : readings) {
+      if (!IsAnswer(reading.node)) continue;
+      OtherBeat& other = beats_[tenures[reading.which]];
+      other.sighting.Saw(StateOf(reading.node), session, registry_.now(), gap_max());
+      other.beat = reading.node.ok() ? ParseBeat(reading.node->data) : reading.node.status();
+    }
   }
+  if (lists) list_at_ = registry_.now() + options_.window;
+  JudgeReach();
 }
 
-// False: there was no answer in this session.
+// Returns false if no answer arrived in this session.
 Task<bool> Owners::ReadPartition(size_t partition) {
   const int64_t session = registry_.session();
   const std::string path = PartitionPath(partition);
@@ -93,6 +96,28 @@ void Owners::See(size_t partition, const Result<Node>& node) {
   }
 }
 
+// Rule 9.
+void Owners::JudgeReach() {
+  size_t others = 0, lists = 0;
+  listed_by_.clear();
+  for (const auto& [tenure, other] : beats_) {
+    if (!IsRenewed(other) || other.beat->address == options_.address) continue;
+    ++others;
+    if (!Lists(other.beat->unreachable, options_.address)) continue;
+    listed_by_.push_back(other.beat->address);
+    if (!Lists(unreachable_, other.beat->address)) ++lists;
+  }
+  const BootMs now = registry_.now();
+  const bool owns = std::ranges::any_of(shares_, &Share::here);
+  if (!owns || 2 * lists <= others) {
+    listed_since_.reset();
+  } else if (!listed_since_) {
+    listed_since_ = now;
+  }
+  gives_up_ = listed_since_ && now - *listed_since_ >= 2 * options_.window;
+  if (gives_up_) avoided_until_ = now + kAvoided;
+}
+
 std::vector<Nonce> Owners::OthersTenures() const {
   std::vector<Nonce> tenures;
   for (const Share& share : shares_) {
@@ -104,7 +129,7 @@ std::vector<Nonce> Owners::OthersTenures() const {
   return tenures;
 }
 
-// Adds the tenures of the beats that are listed, except this server's own.
+// Adds the tenures of the listed beats, except this server's own.
 void Owners::AddListed(const std::vector<std::string>& names, std::vector<Nonce>& tenures) const {
   for (const std::string& name : names) {
     Result<Nonce> tenure = Nonce::Parse(name);

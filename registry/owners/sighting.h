@@ -6,11 +6,10 @@
 
 namespace firn {
 
-// For how long a server has seen one state of a node, or its absence, without a break in one
-// session. A value.
+// The time for which one state of a node, or its absence, was seen without a break. A value.
 //
-// Versions recur in a registry that has lost data. Its sessions end, so what was seen in an earlier
-// session counts for nothing.
+// It counts in one session only: versions recur in a registry that has lost data, and its sessions
+// end then.
 class Sighting {
  public:
   struct State {
@@ -20,9 +19,9 @@ class Sighting {
     friend bool operator==(const State&, const State&) = default;
   };
 
-  // Records the answer to a read of that session. `now` is a time after the answer's arrival: a
-  // change that the reader sees was applied before it. After a gap of more than `gap_max` the
-  // counting begins again, since the state may have changed twice meanwhile.
+  // Records the answer to a read in that session. `now` is at or after the answer's arrival. After
+  // a gap of more than `gap_max` between two answers the time starts again, since the state may
+  // have changed twice meanwhile.
   void Saw(State state, int64_t session, BootMs now, Milliseconds gap_max) {
     if (state != state_ || session != session_ || now - last_ > gap_max) since_ = now;
     state_ = state;
@@ -30,7 +29,7 @@ class Sighting {
     last_ = now;
   }
 
-  // Whether the latest state has been seen for that long, in that session.
+  // Returns whether the latest state was seen for that long, in that session.
   bool HasLasted(Milliseconds length, int64_t session, BootMs now) const {
     return session_ != 0 && session == session_ && now - since_ >= length;
   }
@@ -39,7 +38,7 @@ class Sighting {
 
  private:
   State state_{};
-  int64_t session_ = 0;  // 0: nothing was seen
+  int64_t session_ = 0;  // 0: nothing seen yet
   BootMs since_;
   BootMs last_;
 };

@@ -38,8 +38,8 @@ void Tell(const AnyDone& done, Answer answer);
 // Answers a failed request: every verb's answer can carry a status.
 void AnswerFailure(const AnyDone& done, Status status);
 
-// Answers a request whose outcome cannot be determined: kUnknown for a write, kUnavailable for a
-// read, for which it makes no difference.
+// Answers a request whose outcome cannot be determined: kUnknown for a write; kUnavailable for a
+// read, because a read can always be repeated.
 void AnswerLost(const AnyDone& done, const std::string& why);
 
 // The requests that have been sent and not answered, with their deadlines. Every request has the

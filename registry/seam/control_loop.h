@@ -39,7 +39,7 @@ class ControlLoop {
   // interval.
   void Start(std::function<void(Now)> tick);
 
-  // The same without a thread, for a simulation: the caller's thread calls Round.
+  // Like Start, but without a thread, for a simulation: the caller's thread calls Round.
   void StartByHand(std::function<void(Now)> tick);
   // One iteration of the loop: answers, tasks, the tick. Does not wait.
   void Round();

@@ -27,8 +27,8 @@ std::string_view NameOf(std::string_view path);
 // Appends a part to `path`: "/a/b" for ("/a", "b"), "/b" for ("/", "b").
 std::string ChildPath(std::string_view path, std::string_view name);
 
-// Creates the missing nodes above `path`, persistent and empty, except for "/": the cluster's root
-// node has contents of its own. `done` gets kNotFound if a node is missing and "/" does not exist,
+// Creates the missing nodes above `path`, persistent and empty, but never "/", the cluster's root
+// node, which is not empty. `done` gets kNotFound if a node is missing and "/" does not exist,
 // otherwise the first failure; never kConflict. `coordinator` must outlive the answer.
 void EnsureParents(Coordinator& coordinator, const std::string& path, Coordinator::SyncDone done);
 

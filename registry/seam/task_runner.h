@@ -59,7 +59,7 @@ class TaskRunner : public Trampoline {
   // Ends the waits for a time at the next Tick. Requests need no such call: a coordinator answers
   // all of them when its connection is lost.
   void LoseConnection();
-  // The same permanently: later waits end at once.
+  // Ends these waits permanently: later waits end at once.
   void Stop();
   bool stopped() const { return stopped_; }
 

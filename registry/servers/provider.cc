@@ -260,6 +260,7 @@ std::string FormatReport(const ProviderReport& report) {
     object["more"].push_back({{"machine", held.value()}, {"bound_ms", bound.ms()}});
   }
   if (report.lease_bound != WallMs()) object["lease_bound_ms"] = report.lease_bound.ms();
+  if (report.window.count() != 0) object["claim_window_ms"] = report.window.count();
   if (report.wall_skew_ms) object["wall_skew_ms"] = *report.wall_skew_ms;
   if (!report.cluster.empty()) object["cluster"] = report.cluster;
   int64_t others = report.high_others;
@@ -276,6 +277,7 @@ std::string FormatReport(const ProviderReport& report) {
   AddReasons("unsupplied", report.unsupplied, object);
   for (const auto& [which, end] : report.certificates) object["certificates"][which] = end.ms();
   if (!report.admin.empty()) object["admin"] = report.admin;
+  if (report.overloaded) object["overloaded"] = true;
   if (report.history_lost) object["history_lost"] = true;
   AddText("clock_trouble", report.clock_trouble, object);
   AddText("grant_trouble", report.grant_trouble, object);
@@ -294,10 +296,12 @@ Result<ProviderReport> ParseReport(std::string_view json) {
   int64_t machine = -1;
   int64_t bound_ms = 0;
   int64_t lease_bound_ms = 0;
+  int64_t window_ms = 0;
   read.NumberIfAny("format", report.format, 1, INT32_MAX)
       .NumberIfAny("machine", machine, 0, kMachineMax)
       .NumberIfAny("bound_ms", bound_ms, 0, INT64_MAX)
       .NumberIfAny("lease_bound_ms", lease_bound_ms, 0, INT64_MAX)
+      .NumberIfAny("claim_window_ms", window_ms, 0, INT64_MAX)
       .NumberIfAny("clock_skew_ms", report.clock_skew_ms, -INT64_MAX, INT64_MAX)
       .NumberIfAny("high_others", report.high_others, 0, INT64_MAX)
       .NumberIfAny("refused_others", report.refused_others, 0, INT64_MAX);
@@ -320,7 +324,7 @@ Result<ProviderReport> ParseReport(std::string_view json) {
   FIRN_TRY(TakeReasons(read.Find("outdated"), report.outdated));
   FIRN_TRY(TakeReasons(read.Find("unsupplied"), report.unsupplied));
   FIRN_TRY(TakeCertificates(read.Find("certificates"), report.certificates));
-  read.FlagIfAny("history_lost", report.history_lost);
+  read.FlagIfAny("overloaded", report.overloaded).FlagIfAny("history_lost", report.history_lost);
   FIRN_TRY(read.status());
   TakeText(read.Find("admin"), report.admin);
   TakeText(read.Find("clock_trouble"), report.clock_trouble);
@@ -328,6 +332,7 @@ Result<ProviderReport> ParseReport(std::string_view json) {
   if (machine >= 0) report.machine = MachineId(static_cast<uint32_t>(machine));
   report.bound = WallMs(bound_ms);
   report.lease_bound = WallMs(lease_bound_ms);
+  report.window = Milliseconds(window_ms);
   return report;
 }
 

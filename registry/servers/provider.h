@@ -62,6 +62,7 @@ struct ProviderReport {
   WallMs bound{};                         // the highest bound it has held, of any machine id
   std::vector<HeldMachine> more{};        // further machine ids that it holds
   WallMs lease_bound{};                   // the highest of the machine ids that it has leased
+  Milliseconds window{};                  // its --claim_window_ms; 0: an earlier version
   int64_t clock_skew_ms = 0;              // of the id clock, which may be ahead: see restore.h
   std::optional<int64_t> wall_skew_ms{};  // wall clock minus the registry's clock, if that is known
   std::string cluster{};                  // uuid of its cluster; empty: not known yet
@@ -90,6 +91,7 @@ struct ProviderReport {
   // clients" for the authorities of clients. Empty without TLS.
   std::map<std::string, WallMs> certificates{};
   std::string admin{};          // URL of its admin port; empty: an earlier version
+  bool overloaded = false;      // it has refused over 1 % of its last calls as OVERLOADED
   bool history_lost = false;    // records of the plugin `history` were lost in the last minutes
   std::string clock_trouble{};  // why it does not believe the registry's clock; empty: it does
   std::string

@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "common/base/cat.h"

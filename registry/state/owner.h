@@ -40,4 +40,9 @@ class OwnerName {
   std::string file_stem_;
 };
 
+// The name of an owner as people read it: "firn 127.0.0.1:7609" for
+// "firn.7609.2130706433.9e107d9d372bb682", and "firn 127.0.0.1:7609 for shop-1" if a slash and the
+// name of a lease follow. Returns any other text unchanged.
+std::string FormatOwner(std::string_view owner);
+
 }  // namespace firn

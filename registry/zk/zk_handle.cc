@@ -287,7 +287,11 @@ Status ZkHandle::Sync(const std::string& path, uint64_t token) {
   return Sent(zoo_async(zh_, path.c_str(), &Callbacks::OnString, call), call);
 }
 
+// If the session has ended, the library refuses the first write of a multi, and for each write
+// after it, frees a pointer that it has not set. A session ends only in the answer to a new
+// connection, so no multi is begun without a connection.
 Status ZkHandle::Multi(std::vector<Write> writes, uint64_t token) {
+  if (zoo_state(zh_) != ZOO_CONNECTED_STATE) return Unavailable("not connected to ZooKeeper");
   Call* call = NewCall(token);
   call->writes = std::move(writes);
   call->Prepare();

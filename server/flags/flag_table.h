@@ -62,8 +62,8 @@
        "token is required.")                                                                       \
   LIMIT(int32, issue_wait_ms, 0, 60'000,                                                           \
         "Maximum time that a request waits for ids, in milliseconds. Except over Thrift, the "     \
-        "first calls for a tag that is new to this server may wait 1 s. Raise it for clients "     \
-        "that do not retry.")                                                                      \
+        "first calls for a tag that is new to this server, and calls for tags with buffer=owner, " \
+        "may wait 1 s. Raise it for clients that do not retry.")                                   \
   GROUP("Dubbo")                                                                                   \
   READ(bool, dubbo, false,                                                                         \
        "Serve Dubbo consumers on the public port, and register this server for them in the "       \
@@ -88,8 +88,8 @@
   TEXT(rights_file, rights_file,                                                                   \
        "File that restricts clients to tags, one `NAME TAG,TAG` or `NAME *` per line: names on "   \
        "client certificates, and `redis:USER`. Beside tags, `@lease` permits leases of machine "   \
-       "ids, and `@lease:20` at most 20 of each server. Empty: every client may use every tag "    \
-       "and take leases.")                                                                         \
+       "ids, `@lease:20` at most 20 of each server, and `@create` tags that become defined by "    \
+       "their first use (firn set). Empty: every client may use every tag and take leases.")       \
   SWITCH(redis, redis,                                                                             \
          "Serve the Redis protocol (RESP2 and RESP3) on the public port. Set it to false if no "   \
          "client uses Redis.")                                                                     \
@@ -144,7 +144,7 @@
   NUMBER(int32, session_timeout_ms, place.session_timeout, 1'000, 600'000,                         \
          "Timeout of the registry session, in milliseconds. Lower it to notice a killed server "   \
          "sooner; raise it if sessions expire on a slow network.")                                 \
-  NUMBER(int32, claim_window_ms, node.claim.window, 1'000, kPoisonAhead.count() / 4,               \
+  NUMBER(int32, claim_window_ms, node.claim.window, 1'000, kWindowMax.count(),                     \
          "Time ahead for which a machine id is claimed, in milliseconds: how long this server "    \
          "issues ids without its registry. Raise it to survive longer outages.")                   \
   NUMBER(int32, probation_ms, node.claim.probation, 0, 600'000,                                    \
@@ -186,7 +186,8 @@
          "Maximum time in which calls are refused before connections are closed, in "              \
          "milliseconds. Raise it if a stop resets connections of clients that call rarely.")       \
   NUMBER(int32, drain_patience_ms, drain_patience, 0, 600'000,                                     \
-         "Maximum wait for unfinished calls after that, in milliseconds. Raise it with "           \
+         "Maximum wait for unfinished calls after that, and before the first refused call for "    \
+         "another owner of tags with buffer=owner, in milliseconds. Raise it with "                \
          "--issue_wait_ms.")                                                                       \
   GROUP("Limits")                                                                                  \
   READ(int32, io_threads, 0,                                                                       \

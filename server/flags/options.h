@@ -42,7 +42,7 @@ struct ServerOptions {
   front::FrontDoorOptions listen;
   std::optional<front::FrontDoorOptions> admin{};  // empty: the public address
   std::vector<std::string> admin_hosts{};          // host names accepted by the admin port
-  std::vector<std::string> http_hosts{};  // the same for HTTP on the public port; empty: all
+  std::vector<std::string> http_hosts{};  // host names that the public port accepts; empty: all
   bool admin_is_local = true;             // only this host can reach the admin port
   std::string rights_file{};              // file with the rights of clients, by name
   bool redis = true;                      // serve the Redis protocol

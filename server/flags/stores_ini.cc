@@ -28,7 +28,8 @@ struct Setting {
   int line = 0;
 };
 
-// A section as read. Its settings are taken out one by one; the rest is unknown and refused.
+// A section of the file. The reader removes each setting that it knows; those that remain are
+// unknown, and are refused.
 class Section {
  public:
   Section(std::string name, int line, LineFaults& faults)
@@ -53,7 +54,7 @@ class Section {
   bool Has(const std::string& key) const { return settings_.contains(key); }
   Endpoint Address(const std::string& key);
   std::vector<Endpoint> Addresses(const std::string& key);
-  // The line of a setting, if it was taken out, else the section's.
+  // The line of a removed setting, else the section's.
   int LineOf(const std::string& key) const {
     const auto found = lines_.find(key);
     return found != lines_.end() ? found->second : line_;

@@ -22,7 +22,7 @@ Status Add(Makers& makers, std::string name, typename Makers::mapped_type maker)
   return {};
 }
 
-// A failure of a user's own factory affects only that tag, not the program.
+// If a user's factory fails, only that tag is affected, not the program.
 template <typename Maker>
 typename Maker::result_type MakeOne(const Maker& maker, const std::string& name,
                                     std::string_view kind, const TagDefinition& tag) {

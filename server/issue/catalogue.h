@@ -15,11 +15,11 @@
 
 namespace firn {
 
-// The strategies and plugins of a program, by the names that tag definitions use. `main` adds every
-// one, also those of users; nothing registers itself. Thread-compatible.
+// The strategies and plugins of a program, by the names that tag definitions use. `main` adds each
+// one explicitly, also those of users. Thread-compatible.
 //
-// A maker is called once for each tag that names it. It may return the same object for several
-// tags: all snowflake tags share one strategy, each segment tag has its own.
+// A maker is called once for each tag that uses its name. It may return the same object for several
+// tags: all snowflake tags share one strategy, and each segment tag has its own.
 class Catalogue {
  public:
   // `layout`: the cluster's layout, which the text forms of ids can show.
@@ -28,12 +28,12 @@ class Catalogue {
   using StrategyMaker = std::function<Result<std::shared_ptr<Strategy>>(const TagDefinition&)>;
   using PluginMaker = std::function<Result<std::shared_ptr<Plugin>>(const TagDefinition&)>;
 
-  // kConflict if the name is taken.
+  // kConflict if the name is in use.
   Status AddStrategy(std::string name, StrategyMaker maker);
   Status AddPlugin(std::string name, PluginMaker maker);
 
-  // Makes the tag's strategy and plugins, but does not start them. kNotFound for a strategy, plugin
-  // or time zone that this program lacks: it must then not serve the tag at all.
+  // Makes the tag's strategy and plugins, but does not start them. kNotFound if this program lacks
+  // the strategy, a plugin or the time zone: it must then not serve the tag.
   Result<TagBinding> Bind(const TagDefinition& tag) const;
 
   std::set<std::string> StrategyNames() const;

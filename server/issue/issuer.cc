@@ -7,20 +7,21 @@
 #include <vector>
 
 #include "common/base/cat.h"
+#include "common/base/printed_command.h"
 #include "common/base/quote.h"
 
 namespace firn {
 namespace {
 
 constexpr size_t kNearMax = 3;
-constexpr int32_t kDrainingRetryMs = 1;  // another server serves the call at once
+constexpr int32_t kDrainingRetryMs = 1;  // another server can serve the call at once
 constexpr int32_t kUnansweredRetryMs = 100;
 constexpr int32_t kLookUpRetryMs = 1'000;  // the lookup budget is per second
 constexpr std::chrono::milliseconds kSeekAgain{2};
 
-// Comparing a name with a thousand others takes about 50 us of an IO thread. The limit keeps
-// clients of unknown tags from slowing down others. After a pause, the first kSuggestionsAtOnce
-// refusals all contain suggestions.
+// Comparing a name with 1,000 others takes an IO thread about 50 us. The limit keeps requests for
+// unknown tags from slowing down other clients. After a pause, the first kSuggestionsAtOnce
+// refusals contain suggestions.
 constexpr int64_t kSuggestEveryMs = 10;
 constexpr int64_t kSuggestionsAtOnce = 20;
 
@@ -42,6 +43,10 @@ Refusal NoConsecutiveNumbers() {
           0, false};
 }
 
+Refusal Redefined() {
+  return {Reason::kNotReady, "the tag's definition has just changed; try again", 1, true};
+}
+
 Refusal LeftEarly() {
   return {Reason::kOverloaded, "the caller left before its ids were ready", 0, true};
 }
@@ -50,18 +55,28 @@ bool IsOneRun(const Runs& runs) {
   return runs.size() == 1 && (runs[0].stride == 1 || runs[0].count == 1);
 }
 
-// Applies to this tag alone: other tags may be served well.
+// Concerns this tag only: this server may be able to serve other tags.
 Refusal RegistryUnavailable(Reason reason, std::string_view tag, std::string_view cause) {
   return {reason, Cat("cannot check whether tag ", Quoted(tag), " exists: the registry ", cause),
           kUnansweredRetryMs, true};
 }
 
 // The tag may have been created a moment ago, so this is not final.
-Refusal TooManyUnknown(std::string_view tag) {
+Refusal NotNow(std::string_view tag) {
   return {Reason::kOverloaded,
           Cat("tag ", Quoted(tag),
-              " is unknown here, and too many unknown tags are requested to look it up"),
+              " is unknown here, and can be neither looked up nor created at this moment"),
           kLookUpRetryMs, true};
+}
+
+std::string NotSinceRestore() {
+  return "no tags are created by their first use since the cluster was restored; run " +
+         PrintCommand(PrintedCommand::kSet, {"default_strategy=counter", "counter_start=N"}) +
+         " with a number above all that such tags have issued";
+}
+
+Refusal NotCreated(std::string_view tag, std::string_view why) {
+  return {Reason::kUnknownTag, Cat("no tag ", Quoted(tag), ": ", why), 0, false};
 }
 
 }  // namespace
@@ -74,7 +89,7 @@ bool Issuer::MaySuggest() const {
   const int64_t now = clock_.Boot().ms();
   int64_t spent = suggested_until_ms_.load(std::memory_order_relaxed);
   if (spent > now + (kSuggestionsAtOnce - 1) * kSuggestEveryMs) return false;
-  // A thread that loses the race gets no suggestion.
+  // A thread that loses the race adds no suggestion.
   return suggested_until_ms_.compare_exchange_strong(spent, std::max(spent, now) + kSuggestEveryMs);
 }
 
@@ -99,7 +114,7 @@ Verdict Issuer::Issue(IssueCall& call) {
   const Verdict verdict = Attempt(call);
   const bool waits = verdict == Verdict::kWait;
   if (!waits) call.place.reset();
-  // Before waits_ is set: copying the name may throw for lack of memory.
+  // Must precede setting waits_: copying the name may throw bad_alloc.
   if (waits && !call.waits_) KeepName(call);
   call.waits_ = waits;
   return verdict;
@@ -139,12 +154,13 @@ Verdict Issuer::Attempt(IssueCall& call) {
   return verdict;
 }
 
-// Does the checks that happen once per call. Sets the call's binding if it may continue.
+// Does the checks that are done once per call. Sets the call's binding if the call may continue.
 Verdict Issuer::Begin(IssueCall& call) {
   const Request& request = call.request_;
   if (call.tag_ == nullptr) call.tag_ = Resolve(request.tag);
   const Binding* binding = call.tag_ != nullptr ? call.tag_->binding() : nullptr;
   if (binding == nullptr) return Seek(call);
+  if (call.joint_ && !Joins(*binding)) return Refuse(call, Redefined());
   const int64_t count_max = binding->strategy->count_max();
   if (request.count < 1 || request.count > count_max) {
     return Refuse(call, {Reason::kBadRequest,
@@ -173,15 +189,22 @@ Verdict Issuer::Seek(IssueCall& call) {
   using Found = TagSeeker::Found;
   const std::string_view name = call.request_.tag;
   call.tag_ = nullptr;
-  switch (seeker_ != nullptr ? seeker_->Seek(name, call.sought_) : Found::kNothing) {
+  const bool may_create = call.request_.may_create;
+  switch (seeker_ != nullptr ? seeker_->Seek(name, call.sought_, may_create) : Found::kNothing) {
     case Found::kLooking:
-      // Clients of a single server retry there only if it is overloaded.
+      // A client with only one server retries there only if the reason is OVERLOADED.
       return call.Wait(kSeekAgain,
                        RegistryUnavailable(Reason::kOverloaded, name, "has not answered in time"));
     case Found::kUnanswered:
       return Refuse(call, RegistryUnavailable(Reason::kStoreDown, name, "does not answer"));
-    case Found::kTooMany:
-      return Refuse(call, TooManyUnknown(name));
+    case Found::kLater:
+      return Refuse(call, NotNow(name));
+    case Found::kNoRight:
+      return Refuse(call, NotCreated(name, "this call has no right to create it by its first use"));
+    case Found::kOtherEra:
+      return Refuse(call, NotCreated(name, NotSinceRestore()));
+    case Found::kFull:
+      return Refuse(call, NotCreated(name, "no more tags can be created by their first use"));
     case Found::kNothing:
       break;
   }
@@ -211,14 +234,15 @@ const Refusal& Issuer::GiveUp(IssueCall& call, Refusal why) {
 
 Verdict Issuer::Refuse(IssueCall& call, Refusal refusal) {
   const Binding* binding = std::exchange(call.binding_, nullptr);
-  if (binding != nullptr && call.missing() < call.request_.count) binding->strategy->TakeBack(call);
+  const bool has_state = call.ticket != 0 || call.missing() < call.request_.count;
+  if (binding != nullptr && has_state) binding->strategy->TakeBack(call);
   call.runs_.Clear();
   call.work_.Clear();
   call.waits_ = false;
   if (binding != nullptr) binding->plugins.OnRefusal(call.request_, refusal);
   try {
     rejections_.OnRefusal(call.request_, refusal);
-  } catch (...) {  // like a plugin's exception: the call still gets its refusal
+  } catch (...) {  // as for an exception of a plugin, the call still gets its refusal
   }
   return call.Refuse(std::move(refusal));
 }

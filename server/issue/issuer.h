@@ -15,8 +15,8 @@
 
 namespace firn {
 
-// Finds a tag's strategy, runs the tag's plugins around it, and turns every failure into a refusal.
-// Does no I/O, creates no threads and never blocks.
+// Runs a tag's strategy and plugins for each call, and turns each failure into a refusal. Does no
+// I/O, creates no threads and never blocks.
 //
 //   const Tag* tag = issuer.Resolve("order");
 //   if (int64_t id; tag != nullptr && issuer.TryOne(*tag, Method::kThrift, &id)) answer(id);
@@ -26,19 +26,19 @@ namespace firn {
 // Thread-safe. Set, Remove and SetDefault take a lock; calls only read.
 class Issuer {
  public:
-  // Both must outlive this. `rejections` is called for every refusal that is returned. The clock
-  // limits how often the names of unknown tags are compared with known ones.
+  // Both must outlive this. `rejections` is notified of every refusal returned. The clock limits
+  // how often names of unknown tags are compared with known ones.
   explicit Issuer(RejectionHandler& rejections, const Clock& clock = SystemClock())
       : rejections_(rejections), clock_(clock) {}
 
   // --- tags, at any time -------------------------------------------------------------------------
 
-  // Defines the tag from now on; calls in progress continue with the earlier definition. Its
-  // creator must start a strategy before and close it afterwards, because one strategy may serve
-  // several tags. kExhausted beyond TagTable's limits.
+  // Defines or changes the tag; calls in progress continue with the earlier definition. Does not
+  // start or close strategies, because one strategy may serve several tags: the caller must start
+  // the strategy before, and close it when no tag uses it. kExhausted beyond TagTable's limits.
   Status Set(TagBinding binding);
 
-  // Refuses the tag as unknown from now on. Does nothing if the tag is unknown.
+  // Removes the tag: later calls are refused as unknown. Does nothing if the tag is unknown.
   void Remove(std::string_view name);
 
   // Sets the strategy and plugins for undefined tags; nullopt: undefined tags are refused as
@@ -51,12 +51,12 @@ class Issuer {
 
   // --- calls ------------------------------------------------------------------------------------
 
-  // The tag's handle, valid as long as the issuer, even if the tag is changed or removed. Null if
-  // nothing serves the name: Issue then looks it up and reports the result. Lock-free.
+  // Returns the tag's handle, which is valid as long as the issuer, even if the tag is changed or
+  // removed. Null if the name is unknown: Issue then looks it up and reports the result. Lock-free.
   const Tag* Resolve(std::string_view name) const { return table_.Find(name); }
 
-  // The fast path: one id of a tag without plugins. Returns false, without an effect, if the call
-  // has to wait, be refused, or run plugins: then call Issue.
+  // The fast path: issues one id of a tag without plugins. Returns false, without an effect, if the
+  // call has to wait, be refused, or run plugins: then call Issue.
   bool TryOne(const Tag& tag, Method method, int64_t* id) const {
     const Binding* binding = tag.binding();
     if (binding == nullptr || draining_.load(std::memory_order_relaxed)) return false;
@@ -75,24 +75,31 @@ class Issuer {
     return binding->plain && binding->strategy->TryRun(method, want, run);
   }
 
-  // A lower bound of the tag's next id, where it is known before one is taken; otherwise 0.
+  // Returns whether equal calls of this tag may wait as one joint call (IssueCall::BeginJoint).
+  bool Joins(const Tag& tag) const {
+    const Binding* binding = tag.binding();
+    return binding != nullptr && Joins(*binding);
+  }
+
+  // Returns a lower bound of the tag's next id; 0 if it is unknown until an id is taken.
   int64_t NextAtLeast(const Tag& tag) const {
     const Binding* binding = tag.binding();
     if (binding == nullptr || binding->plugins.changes_ids()) return 0;
     return binding->strategy->NextAtLeast();
   }
 
-  // What a call for one id of this tag would be refused with now, without its plugins; empty if it
-  // would be served, perhaps after a wait. For readiness checks: it reports no refusal to the
-  // handler, and takes nothing.
+  // Returns the refusal that a call for one id of this tag would get now from its strategy; empty
+  // if it would be served, perhaps after a wait. For readiness checks: takes no id, and does not
+  // notify the rejection handler.
   std::optional<Refusal> WhyNot(std::string_view tag) const;
 
   // Begins the call, or continues it after a wait. kIssued: call.runs() are exactly the requested
-  // ids. kWait: call again with the same call after call.ask_again_in(), or GiveUp. kRefused:
-  // call.refusal() is the answer, and the call is over.
+  // ids; for a joint call, the ids of the first of its calls. kWait: after call.ask_again_in(),
+  // pass the same call again, or call GiveUp. kRefused: call.refusal() is the answer, and the call
+  // is over.
   Verdict Issue(IssueCall& call);
 
-  // Ends a waiting call after its timeout, or for `why`. Returns the answer.
+  // Ends a waiting call after its timeout. Returns the refusal.
   const Refusal& GiveUp(IssueCall& call);
   const Refusal& GiveUp(IssueCall& call, Refusal why);
 
@@ -100,6 +107,9 @@ class Issuer {
   void Drain() { draining_.store(true); }
 
  private:
+  static bool Joins(const Binding& binding) {
+    return binding.plain && binding.strategy->joins_calls();
+  }
   Refusal Unknown(std::string_view tag) const;
   bool MaySuggest() const;
   Verdict Attempt(IssueCall& call);
@@ -112,7 +122,7 @@ class Issuer {
   RejectionHandler& rejections_;
   const Clock& clock_;
   mutable std::atomic<int64_t> suggested_until_ms_{
-      0};  // the budget of suggestions is spent to here
+      0};  // the suggestion budget is spent up to this time
   TagSeeker* seeker_ = nullptr;
   std::atomic<bool> draining_{false};
   TagTable table_;

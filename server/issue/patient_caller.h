@@ -7,7 +7,7 @@
 
 namespace firn {
 
-// Calls an issuer and sleeps while a call waits. For programs that have a thread to spare; a server
+// Calls an issuer and sleeps while a call waits. For programs that can block a thread; a server
 // parks the call instead. Thread-safe.
 class PatientCaller {
  public:
@@ -17,8 +17,8 @@ class PatientCaller {
   PatientCaller(Issuer& issuer, const Clock& clock, Milliseconds patience, Sleep sleep = &SleepFor)
       : issuer_(issuer), clock_(clock), patience_(patience), sleep_(sleep) {}
 
-  // Returns true if call.runs() has exactly the requested ids, false if call.refusal() says why
-  // not.
+  // Returns true if call.runs() has exactly the requested ids; false if the call was refused
+  // (call.refusal()).
   bool Issue(IssueCall& call);
 
   // Like Issue, for one id of `tag`. The fast path allocates nothing.

@@ -5,12 +5,12 @@
 
 namespace firn {
 
-// What a server sends to the owner of a tag's partition, to get numbers of the tag.
+// A server's request for numbers of a tag to the owner of the tag's partition.
 struct PeerTake {
   std::string secret;  // of the owner's tenure, as in its beat: 32 hexadecimal digits
   std::string tag;
-  std::string form;  // FormOf the tag's definition; the owner's must be the same
-  int64_t count;
+  std::string form;   // FormOf the tag's definition; the owner's must be the same
+  int64_t count = 0;  // set when the request is sent
 };
 
 }  // namespace firn

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <string>
 #include <utility>
 
 #include "common/base/cat.h"
@@ -14,8 +13,7 @@ Refusal Broken(const Plugin& plugin, std::string_view how) {
   return {Reason::kInternal, Cat("plugin ", plugin.name(), " ", how), 0, false};
 }
 
-// Calls a function of a plugin. An exception of it, or for lack of memory for its ids, becomes a
-// refusal.
+// Calls a function of a plugin. Turns an exception, also bad_alloc, into a refusal.
 template <typename Verb>
 std::optional<Refusal> Guarded(const Plugin& plugin, Verb&& verb) {
   try {
@@ -43,8 +41,8 @@ bool AreSane(const Runs& runs, int64_t count) {
   return runs.count() == count && std::all_of(runs.runs().begin(), runs.runs().end(), IsSane);
 }
 
-// Runs one plugin's After on all ids. If they are done in parts, runs it on the next part: then
-// `work.done` is empty only after the last one.
+// Runs one plugin's After on all ids. For ids that are processed in parts, runs it on the next
+// part; then `work.done` is empty only after the last part.
 std::optional<Refusal> RunAfter(Plugin& plugin, const Request& request, Runs& runs,
                                 PluginWork& work) {
   const auto run = [&](Runs& ids, int64_t count) {
@@ -112,7 +110,7 @@ void PluginChain::Tell(size_t count, const Request& request, const Refusal& refu
   for (size_t i = 0; i < count; ++i) {
     try {
       plugins_[i]->OnRefusal(request, refusal);
-    } catch (...) {  // ignored: the call already has its refusal
+    } catch (...) {  // ignored, because the call already has its refusal
     }
   }
 }

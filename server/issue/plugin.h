@@ -22,31 +22,33 @@ class Plugin {
 
   virtual std::string_view name() const = 0;
 
-  // Plugins run in ascending order, in all three functions. Plugins of equal order run in the order
-  // of the tag's list. Must be constant.
+  // Plugins run in ascending order, in all three functions. Those with equal order run as listed in
+  // the tag's definition. Must be constant.
   virtual int order() const = 0;
 
-  // What After does to ids. Constant.
+  // The effect of After on ids. Constant.
   enum class Effect : uint8_t {
-    kNone,  // it changes none
-    kEach,  // it replaces each one by itself, which takes long: it gets long lists in parts
+    kNone,  // does not change ids
+    kEach,  // replaces each id independently, and slowly: gets long lists in parts
     kAny,
   };
   virtual Effect effect() const { return Effect::kAny; }
 
-  // Before ids are made, once per call, however often the call is parked. A refusal ends the call.
+  // Runs before ids are made, once per call, even if the call is parked repeatedly. A refusal ends
+  // the call.
   virtual std::optional<Refusal> Before(const Request&) { return std::nullopt; }
 
-  // Runs when all ids are there. May replace them (same number of ids, every run valid) or refuse:
-  // then they are lost, and the caller gets none of them. With kEach, `runs` may be a part of them.
+  // Runs when the call has all its ids. May replace them (same number of ids, every run valid). If
+  // it refuses, the ids are lost and the caller gets none. With kEach, `runs` may be a part of the
+  // ids.
   virtual std::optional<Refusal> After(const Request&, Runs&) { return std::nullopt; }
 
-  // Runs when a call ends without ids after this plugin's Before had let it pass. Undoes what
-  // Before reserved.
+  // Runs when a call ends without ids after this plugin's Before had accepted it. Undoes the effect
+  // of Before.
   virtual void OnRefusal(const Request&, const Refusal&) {}
 };
 
-// How far the plugins have got with a call whose ids are there.
+// The progress of the plugins on a call that has all its ids.
 struct PluginWork {
   void Clear() {
     plugin = 0;
@@ -54,33 +56,33 @@ struct PluginWork {
     done.Clear();
   }
 
-  size_t plugin = 0;  // that runs next, or is at work
-  RunsCursor at{};    // the ids that it has not had yet
-  Runs done{};        // the others, as it returned them
+  size_t plugin = 0;  // the plugin that runs next, or has processed a part
+  RunsCursor at{};    // the first id that it has not processed
+  Runs done{};        // the processed ids, as it returned them
 };
 
-// The plugins of one tag, in their order. Immutable, thread-safe. An exception of a plugin, or
-// invalid ids that it returns, affect only their call.
+// The plugins of one tag, in their order. Immutable, thread-safe. If a plugin throws or returns
+// invalid ids, only that call is affected.
 class PluginChain {
  public:
   PluginChain() = default;
   explicit PluginChain(std::vector<std::shared_ptr<Plugin>> plugins);
 
-  // Ids that a plugin with Effect::kEach gets at once.
+  // Number of ids that a plugin with Effect::kEach gets at once.
   static constexpr int64_t kIdsPerPart = 4096;
 
   bool empty() const { return plugins_.empty(); }
   size_t size() const { return plugins_.size(); }
   bool changes_ids() const { return changes_ids_; }
 
-  // Runs every Before until one refuses, then notifies the plugins that had let the call pass.
+  // Runs every Before until one refuses the call, then notifies the plugins that had accepted it.
   std::optional<Refusal> Before(const Request& request) const;
 
-  // Runs every After. A refusal, an exception or invalid `runs` end it. If `work.done` is not empty
-  // then, a part has been done, and the same call continues it.
+  // Runs every After, until a refusal, an exception or invalid `runs`. If `work.done` is not empty
+  // on return, only a part has been processed: call this again to continue.
   std::optional<Refusal> After(const Request& request, Runs& runs, PluginWork& work) const;
 
-  // Notifies every plugin.
+  // Notifies every plugin of the refusal.
   void OnRefusal(const Request& request, const Refusal& refusal) const;
 
  private:

@@ -10,8 +10,8 @@
 
 namespace firn {
 
-// Is notified when few numbers of a range are left, by the thread that takes the number, at most
-// once per range.
+// A listener for the moment when few numbers of a range are left. The thread that takes the number
+// calls it, at most once per range.
 class LowWater {
  public:
   virtual void OnLow() noexcept = 0;
@@ -20,16 +20,16 @@ class LowWater {
   ~LowWater() = default;
 };
 
-// Issues the numbers of one range after another to any number of threads: each number once, rising,
-// with one fetch_sub per call.
+// Issues the numbers of successive ranges to any number of threads: each number once, in rising
+// order, with one fetch_sub per call.
 //
 //      63      60 59                                        0
 //     +----------+------------------------------------------+
 //     | epoch%16 |  numbers left in the range, signed       |   the word, in a ForkCell
 //     +----------+------------------------------------------+
 //
-//   1. The count left before a call determines the call's number: end - left. If nothing is left,
-//      or less than nothing (after calls on an empty range), the call gets no number.
+//   1. A call's number is end - left, where `left` is the count before the call. If left <= 0, the
+//      call gets no number. It is negative after calls on an empty range.
 //   2. Each loaded range has an epoch, never reused. A caller reads epoch and end, takes from the
 //      word, and reads the epoch again. Load sets the epoch to 0, changes end and word, and then
 //      stores the new epoch. So if the epoch is unchanged, the number taken and the end belong
@@ -37,27 +37,29 @@ class LowWater {
 //      afterwards.
 //   3. A caller that sees another epoch was interrupted, but may still hold a number. The ends of
 //      the last 16 epochs are kept in slots, and the word contains the index of its slot, its epoch
-//      modulo 16. The slot may have been reused. The word's epoch is not before the one read first
-//      (epochs never go back) and not after the slot's (nor do slots), and equals the slot's modulo
-//      16. So if the slot's epoch is the one read first, or the next, it is the word's. Otherwise
-//      at least two ranges have been loaded meanwhile, and the number is lost.
-//   4. Unload swaps 0 into the word: nothing is left. The rest that it returns begins above every
-//      number that a thread has taken or may yet take: taking is one step, too, and comes before
-//      the swap or after it. A forked child finds 0 there, too.
-//   5. While nothing is loaded, the epoch is 0. Callers check it before they touch the word, so the
-//      word cannot be counted down without end: each thread does so at most once per range.
+//      modulo 16. The slot may have been reused. Epochs only grow, so the word's epoch is at least
+//      the one read first and at most the slot's, and both have the same remainder modulo 16. So if
+//      the slot's epoch is the one read first, or the next one, it is the word's. Otherwise at
+//      least two ranges have been loaded meanwhile, and the number is lost.
+//
+//   4. Unload exchanges the word for 0, so nothing is left. The rest that it returns begins above
+//      every number that a thread has taken or can still take: taking is atomic, so it happens
+//      before or after the exchange. A forked child reads 0, too.
+//   5. While nothing is loaded, the epoch is 0. Callers check the epoch before they access the
+//      word, so each thread decrements an empty word at most once per range.
 //
 // Memory orders. interleavings_test fails without any acquire or release here:
 // * The exchange that loads a range releases the stores made for it, and a thread that takes from
 //   it acquires them: so the epoch that it reads afterwards is not the previous one.
-// * The end of a range that is still being loaded is harmless, since the word then contains
-//   nothing. Taking releases, and left(), with which every load begins, acquires: so the end is
-//   never that of a range loaded after the taking (as a load may see on some processors).
-// * A slot's end and mark release that its epoch was cleared before.
-// The rest is relaxed: an epoch of 0 and an unloaded word publish nothing else.
+// * Reading the end of a range that is still being loaded is harmless, because nothing is left in
+//   the word then. Taking releases, and left(), with which every load begins, acquires. So a caller
+//   never reads the end of a range that was loaded after it took its number, which some processors
+//   would otherwise permit.
+// * The stores of a slot's end and mark release the earlier store that cleared its epoch.
+// All other accesses are relaxed: an epoch of 0 and an unloaded word publish no other data.
 //
-// Taking threads write to one shared cache line, the cell's. The lines that they read change only
-// once per range.
+// Threads that take numbers write only to the cell's cache line. The other lines that they read
+// change once per range.
 //
 // TakeOne, TakeUpTo and left: any thread. The others: one at a time, under their owner's mutex.
 class RangeCursor {
@@ -70,34 +72,35 @@ class RangeCursor {
   RangeCursor(const RangeCursor&) = delete;
   RangeCursor& operator=(const RangeCursor&) = delete;
 
-  // Takes a number; false if there is none. After the fetch_sub it reads only the epoch: that read
-  // delays this caller and every other thread that needs the word.
+  // Takes a number; returns false if there is none. After the fetch_sub it reads only the epoch,
+  // because each read there delays this caller and every thread that needs the word.
   bool TakeOne(int64_t* number) {
     const CursorState sight = Read();
     if (sight.epoch == 0) return false;
     return Settle(sight, cell_.fetch_sub(1, std::memory_order_acq_rel), number);
   }
 
-  // Takes up to `count` numbers of one range; empty if there are none.
+  // Takes up to `count` numbers of one range; returns an empty range if there are none.
   Range TakeUpTo(int64_t count);
 
-  // Numbers that can be taken now.
+  // Number of numbers that are left.
   int64_t left() const;
 
-  // The number that is taken next, or a lower one if others take meanwhile; left() must be above 0.
+  // The number that is taken next, or a lower one if other threads take numbers meanwhile. left()
+  // must be above 0.
   int64_t next() const { return end_.load(std::memory_order_relaxed) - left(); }
 
-  // From now on numbers are taken from `range`, of 1 to kSizeMax numbers; it counts as low when
-  // `mark` of them are left. Nothing may be left of the range before.
+  // Loads `range`, of 1 to kSizeMax numbers; LowWater is notified when fewer than `mark`
+  // of them are left. The previous range must be used up or unloaded.
   void Load(Range range, int64_t mark);
 
-  // Returns the rest of the range. Nothing can be taken afterwards.
+  // Removes the range and returns its rest. No number can be taken afterwards.
   Range Unload();
 
-  // Marks the range, which must be used up, as unloaded: saves callers the attempt.
+  // Marks the range, which must be used up, as unloaded. This spares callers the fetch_sub.
   void Shut() { epoch_.store(0, std::memory_order_relaxed); }
 
-  // Numbers lost by rule 3 since construction.
+  // Number of numbers lost by rule 3 since construction.
   int64_t lost() const { return lost_.load(std::memory_order_relaxed); }
 
  private:
@@ -113,7 +116,7 @@ class RangeCursor {
     Atomic<int64_t> mark{0};
   };
 
-  // What a caller reads before it takes.
+  // The values that a caller reads before it takes a number.
   struct CursorState {
     uint64_t epoch;
     int64_t end;
@@ -125,7 +128,7 @@ class RangeCursor {
     return {epoch, end_.load(std::memory_order_relaxed), mark_.load(std::memory_order_relaxed)};
   }
 
-  // Rules 1 and 2: the number taken from `word`.
+  // Rules 1 and 2: sets the number taken from `word`; returns false if there is none.
   bool Settle(const CursorState& sight, uint64_t word, int64_t* number) {
     const int64_t left = LeftIn(word);
     if (left <= 0) return false;
@@ -146,7 +149,7 @@ class RangeCursor {
     return static_cast<int64_t>(word << (64 - kLeftBits)) >> (64 - kLeftBits);
   }
 
-  // Rule 3 for `taken` numbers: the ones that a caller that had read `epoch` took from `word`;
+  // Rule 3: returns the `taken` numbers that a caller took from `word` after it had read `epoch`;
   // empty if they are lost.
   Range RangeOf(uint64_t word, uint64_t epoch, int64_t taken);
 

@@ -8,7 +8,7 @@
 
 namespace firn {
 
-// Why a call was refused. A refused call has issued no id.
+// The reason for refusing a call. A refused call has issued no id.
 struct Refusal {
   Reason reason = Reason::kInternal;
   std::string message;         // a sentence for people

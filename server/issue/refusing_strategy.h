@@ -19,6 +19,7 @@ class RefusingStrategy final : public Strategy {
   bool TryOne(Method, int64_t*) override { return false; }
   Verdict Issue(IssueCall& call) override { return call.Refuse(why_); }
   std::optional<Refusal> WhyNot() const override { return why_; }
+  int64_t one_run_max() const override { return INT64_MAX; }
   int64_t count_max() const override { return INT64_MAX; }
   void Close() override {}
   void Stop() override {}

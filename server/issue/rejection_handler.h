@@ -12,8 +12,8 @@
 
 namespace firn {
 
-// Is notified of every refusal that an issuer returns. Any thread, many at once; must not block or
-// throw.
+// A listener for every refusal that an issuer returns. Several threads may call it at once. Must
+// not block or throw.
 class RejectionHandler {
  public:
   virtual ~RejectionHandler() = default;
@@ -21,8 +21,8 @@ class RejectionHandler {
   virtual void OnRefusal(const Request& request, const Refusal& refusal) = 0;
 };
 
-// The default: logs refusals, at most kLinesPerWindow of each reason in a window. The first line of
-// the next window says how many were omitted.
+// The default handler. Logs at most kLinesPerWindow refusals per reason and window. The first line
+// of the next window contains the number of omitted lines.
 class LoggingRejectionHandler final : public RejectionHandler {
  public:
   static constexpr int kLinesPerWindow = 3;

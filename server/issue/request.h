@@ -6,7 +6,7 @@
 
 namespace firn {
 
-// The interface through which a request came.
+// The interface through which a request arrived.
 enum class Method : uint8_t { kEmbedded = 0, kThrift = 1, kHttp = 2, kRedis = 3, kDubbo = 4 };
 inline constexpr size_t kMethods = 5;
 
@@ -32,7 +32,7 @@ enum class Form : uint8_t {
   kNumbers,
   kText,
   kRuns,
-  kOneRun,  // as one run of stride 1, which its last number identifies
+  kOneRun,  // as one run of stride 1; the reply contains only its last number
 };
 
 // A caller's request. A view: `tag` must outlive the call.
@@ -43,6 +43,7 @@ struct Request {
   Method method = Method::kEmbedded;
   std::string_view client{};    // the peer's address, for logs and histories, or empty
   std::string_view trace_id{};  // of the caller's trace, for logs and histories, or empty
+  bool may_create = false;      // whether this first use may create the tag
 };
 
 }  // namespace firn

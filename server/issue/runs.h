@@ -13,9 +13,9 @@ namespace firn {
 
 class Runs;
 
-// A position in runs that moves from id to id.
+// A position in runs that advances from id to id.
 struct RunsCursor {
-  // Calls `f(id)` for the next `most` ids. Returns whether these were the last.
+  // Calls `f(id)` for the next `most` ids. Returns whether the end was reached.
   template <typename F>
   bool ForNext(const Runs& runs, int64_t most, F&& f);
 

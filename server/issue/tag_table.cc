@@ -13,7 +13,7 @@ constexpr size_t kFirstSlots = 64;
 
 std::atomic<uint64_t> tables_made{0};
 
-// The tag that a thread found last. Valid only for the table with that number, which is never
+// The tag that a thread found last. Valid only for the table with this number; numbers are never
 // reused.
 struct Last {
   uint64_t table = 0;
@@ -23,7 +23,7 @@ constinit thread_local Last last;
 
 }  // namespace
 
-// An open-addressing hash table. Its size is a power of two; at most half of its places are taken.
+// An open-addressing hash table. Its size is a power of two; at most half of its places are in use.
 struct TagTable::Slots {
   explicit Slots(size_t size) : mask(size - 1), places(size) {}
 
@@ -50,7 +50,7 @@ TagTable::~TagTable() = default;
 const Tag* TagTable::Find(std::string_view name) const {
   if (last.table == number_ && last.tag->name() == name) return last.tag;
   const Slots& slots = *slots_.load(std::memory_order_acquire);
-  for (size_t i = Slots::Hash(name);; ++i) {  // ends: half of the places are empty
+  for (size_t i = Slots::Hash(name);; ++i) {  // terminates, because half of the places are empty
     const Tag* tag = slots.places[i & slots.mask].load(std::memory_order_acquire);
     if (tag == nullptr) return default_.binding() != nullptr ? &default_ : nullptr;
     if (tag->name() == name) {

@@ -18,22 +18,22 @@
 
 namespace firn {
 
-// How a tag is served.
+// A tag's definition, strategy and plugins.
 struct TagBinding {
   std::string name;
   std::shared_ptr<Strategy> strategy;
-  std::vector<std::shared_ptr<Plugin>> plugins;  // in any order; the chain sorts them
+  std::vector<std::shared_ptr<Plugin>> plugins;  // in any order; PluginChain sorts them
   std::shared_ptr<const TextTemplate> text{};    // null: decimal
 };
 
-// A TagBinding ready for use. Immutable, and on cache lines of its own, since every call reads it.
+// A TagBinding ready for use. Immutable, and on separate cache lines because every call reads it.
 struct alignas(64) Binding {
   explicit Binding(TagBinding binding);
 
   std::shared_ptr<Strategy> strategy;
   PluginChain plugins;
   bool plain;           // no plugins
-  RangeCursor* cursor;  // of a plain tag: source of single ids; null: call the strategy
+  RangeCursor* cursor;  // source of single ids of a plain tag; null: call the strategy
   std::shared_ptr<const TextTemplate> text;
 };
 
@@ -44,7 +44,7 @@ class alignas(64) Tag {
 
   const std::string& name() const { return name_; }
 
-  // How it is served at this moment; null if it has been removed.
+  // The tag's current binding; null if the tag has been removed.
   const Binding* binding() const { return binding_.load(std::memory_order_acquire); }
 
  private:
@@ -54,31 +54,32 @@ class alignas(64) Tag {
   std::atomic<const Binding*> binding_{nullptr};
 };
 
-// Tags by name, read without a lock while they change. That works because nothing is freed before
-// the table is destroyed: a tag keeps its entry, and earlier bindings and smaller hash tables are
-// kept. Hence the limits.
+// Tags by name. Readers need no lock while the table changes, because nothing is freed before the
+// table is destroyed: entries of tags, earlier bindings and smaller hash tables are kept. That is
+// why there are limits.
 //
 // Thread-safe; Find reads a few words and takes no lock. A thread that looks up the same name twice
 // in a row does not even hash it.
 class TagTable {
  public:
   static constexpr size_t kTagsMax = 100'000;
-  static constexpr size_t kEditsMax = 1'000'000;  // in the life of the table
+  static constexpr size_t kEditsMax = 1'000'000;  // in the lifetime of the table
 
   TagTable();
   ~TagTable();
 
-  // kInvalid without a name or a strategy, kExhausted at a limit; then nothing changes.
+  // Adds or changes a tag. kInvalid without a name or a strategy, kExhausted at a limit; an error
+  // changes nothing.
   Status Set(TagBinding binding);
   void Remove(std::string_view name);
 
-  // Serves every name that is not in the table from now on; nullopt: such names are unknown.
+  // Sets the binding for names that are not in the table; nullopt: such names are unknown.
   void SetDefault(std::optional<TagBinding> binding);
 
-  // Null if the name is unknown and there is no default. A removed tag is still found.
+  // Returns null if the name is unknown and there is no default. A removed tag is still found.
   const Tag* Find(std::string_view name) const;
 
-  // Known names similar to `name`, nearest first, at most `count_max`.
+  // Returns known names similar to `name`, the most similar first, at most `count_max`.
   std::vector<std::string> Near(std::string_view name, size_t count_max) const;
 
  private:

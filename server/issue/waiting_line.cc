@@ -9,7 +9,7 @@ namespace {
 
 using Micros = WaitingLine::Micros;
 
-// The rate covers the last kMeasured / 2 to kMeasured.
+// The rate is measured over the last kMeasured / 2 to kMeasured.
 constexpr Micros kMeasured{200'000};
 constexpr Micros kAskAgainMax{5'000};
 constexpr int64_t kRetryMsMax = 60'000;
@@ -57,9 +57,9 @@ std::optional<Refusal> WaitingLine::Join(IssueCall& call, Micros now, Micros at_
     if (waits) ids += place->missing;
     return !waits;
   });
-  // A call that finds the line empty is admitted by the best case, so that a low rate is measured
-  // again. The others need a margin: a call that times out shortly before it has all its ids costs
-  // the most.
+  // If the line is empty, the best case admits the call, so that a low rate is measured again.
+  // Otherwise there is a margin, because a call that times out shortly before it has all its ids
+  // wastes the most.
   const Micros needs = places_.empty() ? at_best : std::max(at_best, TimeFor(ids)) * 8 / 7;
   if (needs > call.patience) return TakesTooLong(call, needs);
   if (places_.empty()) since_ = now;

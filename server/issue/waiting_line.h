@@ -16,7 +16,7 @@ namespace firn {
 
 class WaitingLine;
 
-// A call's place in a line. Ends with its call, or when the call's patience ends.
+// A call's place in a line. It is valid until the call or the call's patience ends.
 struct LinePlace {
   const WaitingLine* const line;
   const Method method;
@@ -26,22 +26,22 @@ struct LinePlace {
   Runs runs{};  // taken for the call so far
 };
 
-// The calls that need more ids than a strategy has at once. They are served one after another, in
-// the order of their arrival: if they shared the ids, each would get a part and time out. Every
-// attempt of any call serves the first one, so no ids are lost while that call's thread is busy.
-// Calls own their places, so none has to leave the line. Thread-safe.
+// A queue of calls that need more ids than a strategy has at once. The calls are served one after
+// another, in the order of arrival: if they shared the ids, each would get a part and time out. An
+// attempt of any call serves the first call, so no ids are lost while that call's thread is busy.
+// Calls own their places, so they need not leave the line explicitly. Thread-safe.
 class WaitingLine {
  public:
   using Micros = std::chrono::microseconds;
 
-  // A strategy has at most `ids` in each `time`.
+  // The strategy has at most `ids` ids in each `time`.
   WaitingLine(int64_t ids, Micros time);
 
-  // Gives the call a place if it has none; refuses it if it would wait for too long. `at_best` is
-  // the time that it needs if it is alone.
+  // Gives the call a place if it has none, or returns a refusal if it would wait for too long.
+  // `at_best` is the time that the call needs if it is alone.
   std::optional<Refusal> Join(IssueCall& call, Micros now, Micros at_best);
 
-  // Distributes ids: `take(place)` returns a run for the place, empty if no more ids are available
+  // Distributes ids. `take(place)` returns a run for the place, empty if no more ids are available
   // now.
   template <typename Take>
   void Serve(Micros now, Take take) {
@@ -60,7 +60,7 @@ class WaitingLine {
     }
   }
 
-  // Moves the ids to the call if all of them are there.
+  // If all ids of the call have been taken, moves them to the call and returns true.
   bool Finish(IssueCall& call);
 
   // Estimated time until the call is first in line, at most a few milliseconds.
@@ -77,10 +77,10 @@ class WaitingLine {
 
   mutable Mutex mutex_;  // guards the members below
   std::deque<std::weak_ptr<LinePlace>> places_;
-  // The ids that the line got recently, and the time in which it got them.
+  // The number of ids that the line got recently, and in what time.
   int64_t ids_;
   Micros time_;
-  Micros since_{0};  // time up to here is included in time_
+  Micros since_{0};  // time_ includes the time up to this
 };
 
 }  // namespace firn

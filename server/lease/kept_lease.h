@@ -10,8 +10,8 @@
 
 namespace firn {
 
-// What a process needs to resume a lease of an earlier process of its server: one line beside the
-// bound in the state folder. A value.
+// A lease as stored in the state folder, one line beside its bound. The server's next process
+// resumes the lease from it. A value.
 struct KeptLease {
   uint64_t number = 0;
   std::string id{};
@@ -19,21 +19,21 @@ struct KeptLease {
   std::string client{};      // see LeaseClient
   int64_t meta_version = 0;  // of the claim, as is its base
   WallMs base{};
-  Tick until{};  // an end that was answered, not necessarily the latest
-  // The last accepted turn, with its clock. Only a clean stop writes it: while the server runs,
-  // each renewal changes it, and none waits for the disk.
+  Tick until{};  // an end that the server returned, not necessarily the latest
+  // The last accepted turn, with its clock. Only a clean stop writes it: each renewal changes it,
+  // and renewals do not wait for the disk.
   std::string turn{};
   WallMs turn_clock{};
-  // A stop may have lowered R to the stored bound. So other claims may begin there, whatever R the
-  // registry shows: it may have lost them.
+  // A stop may have lowered R to the stored bound. Then another claim may have begun there, even if
+  // the registry shows the higher R: it may have lost the lowered bound and that claim.
   bool lowered = false;
 
   friend bool operator==(const KeptLease&, const KeptLease&) = default;
 };
 
-// Returns the empty text for a lease that a line cannot contain.
+// Returns an empty string if the lease does not fit into one line.
 std::string FormatKeptLease(const KeptLease& lease);
-// Returns nullopt for any other text.
+// Returns nullopt if `text` is malformed.
 std::optional<KeptLease> ParseKeptLease(std::string_view text);
 
 }  // namespace firn

@@ -12,7 +12,7 @@ constexpr Milliseconds kRetryAfter{500};
 
 LeaseBounds::LeaseBounds(LeaseMemory& memory, KeptBounds earlier, std::string boot)
     : memory_(memory), uuid_(std::move(earlier.uuid)), boot_(std::move(boot)) {
-  // After another boot the file may be a copy, and the leases in it another server's.
+  // If the boot id differs, the file may be a copy, and its leases may be those of another server.
   const bool is_own = !boot_.empty() && earlier.boot == boot_;
   for (KeptBound& one : earlier.bounds) {
     if (!is_own) one.lease.clear();
@@ -24,7 +24,7 @@ LeaseBounds::LeaseBounds(LeaseMemory& memory, KeptBounds earlier, std::string bo
 void LeaseBounds::Keep(const std::string& uuid, const KeptBound& bound) {
   const auto known = wanted_.find(bound.slot);
   if (known != wanted_.end() && known->second == bound && uuid == uuid_) return;
-  // The bounds of another cluster say nothing about this one.
+  // The bounds of another cluster are meaningless in this one.
   if (std::exchange(uuid_, uuid) != uuid) {
     wanted_.clear();
     durable_.clear();
@@ -40,7 +40,7 @@ bool LeaseBounds::Covers(const std::string& uuid, const KeptBound& least) const 
            one->second.created_zxid == least.created_zxid && one->second.bound >= least.bound &&
            one->second.claim == least.claim && one->second.lease == least.lease;
   };
-  // A bound that is about to be lowered covers nothing any more.
+  // A bound that is about to be lowered no longer covers anything.
   return uuid == uuid_ && has(durable_) && has(wanted_);
 }
 
@@ -53,7 +53,7 @@ bool LeaseBounds::MayLower(Slot slot, WallMs bound, const std::string& lease) co
 }
 
 void LeaseBounds::Tick(BootMs boot, WallMs now, Milliseconds margin) {
-  // The file must not name a lease whose slot may be released.
+  // The file must not contain a lease whose slot may be released.
   const auto over = [&](const auto& one) { return one.second.bound + margin <= now; };
   changed_ |= std::erase_if(wanted_, over) > 0;
   if (changed_ && !in_flight_ && boot >= write_at_) Write(boot);
@@ -71,8 +71,9 @@ void LeaseBounds::Write(BootMs boot) {
                });
 }
 
-// After a failure the file has the old or the new text. What both have is certain: a slot's bound
-// is lowered only after all promises for it, and raised only after that was durable.
+// After a failure the file contains the old or the new text, so only what both contain is certain.
+// A slot's bound is lowered only after the last promise for it, and raised again only after the
+// lower bound was durable.
 void LeaseBounds::NoteWritten(const Status& kept) {
   trouble_ = kept;
   if (kept.ok()) {

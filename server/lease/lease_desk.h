@@ -17,20 +17,21 @@
 
 namespace firn {
 
-// What programs ask of a server about leases of machine ids, and what it answers, as values. Tokens
-// and turns are texts of 128 random bits: 32 lower-case hexadecimal digits.
+// Requests of programs for leases of machine ids, and a server's replies, as values. A token or
+// turn is 128 random bits as 32 lower-case hexadecimal digits.
 
-// How far ahead of now an interval ends unless the request says it. A server with a shorter claim
-// window gives that window, whatever the request says.
+// How far ahead of now an interval ends by default. A server never grants more than its claim
+// window, even if the request asks for more.
 inline constexpr Milliseconds kLeaseAhead{60'000};
 
-// The client that requests a lease, as the file of rights knows it; its leases count together.
+// The client that requests a lease, by its name in the file of rights. Its leases count together
+// for its limit.
 struct LeaseClient {
-  std::string name{};                  // empty: there is no such file
-  std::optional<size_t> leases_max{};  // at this server; empty: no limit of its own
+  std::string name{};                  // empty: there is no file of rights
+  std::optional<size_t> leases_max{};  // at this server; empty: no limit for this client
 };
 
-// A request for a lease. The same token gets the same lease.
+// A request for a lease. Requests with the same token get the same lease.
 struct LeaseAsk {
   std::string token{};
   std::string name{};
@@ -40,19 +41,19 @@ struct LeaseAsk {
   LeaseClient client{};
 };
 
-// A request for a later end. `turn` is new for each renewal, and the same in its repetitions.
+// A request for a later end. Each renewal has a new `turn`; a retry repeats it.
 struct LeaseRenewal {
   std::string lease{};
   std::string turn{};
-  std::string acknowledged{};  // the turn of the last answer; empty: there was none
+  std::string acknowledged{};  // the turn of the last answered renewal; empty: none was answered
   std::optional<Milliseconds> ahead{};
   WallMs clock{};
 };
 
-// Gives a lease back. The program must have stopped to issue under it.
+// Gives a lease back. The program must have stopped issuing under it.
 struct LeaseEnd {
   std::string lease{};
-  std::string turn{};          // the last one sent, answered or not; empty: none was
+  std::string turn{};          // the last turn sent, answered or not; empty: none was sent
   std::optional<Tick> used{};  // the highest tick used; empty: unknown
 };
 
@@ -61,48 +62,48 @@ using LeaseCall = std::variant<LeaseAsk, LeaseRenewal, LeaseEnd>;
 enum class LeaseVerdict {
   kGranted,     // or renewed
   kEnded,       // by request
-  kBadRequest,  // fix the request
+  kBadRequest,  // the request must be corrected
   kUnknown,     // this server has no such lease: it has ended, or the server has restarted
-  kOutdated,    // a repetition that came after a later request: nothing is promised, nothing ends
+  kOutdated,    // a retry that arrived after a later request: it has no effect
   kRevoked,     // stop issuing at once
-  kElsewhere,   // another server's; `server` names it
-  kLater,       // try again: the same token, the same turn
-  kLimit,       // the client has all leases that it may have; try again once one has ended
+  kElsewhere,   // another server granted the lease; `server` is its address
+  kLater,       // retry with the same token or turn
+  kLimit,       // the client has reached its limit; retry once one of its leases has ended
   kRefused,     // this server grants no leases
 };
 inline constexpr size_t kLeaseVerdicts = 10;
 
-// A lower-case word for metrics.
+// Returns a lower-case word for metrics.
 std::string_view LeaseVerdictName(LeaseVerdict verdict);
 
 // The program may issue ids of `machine` with ticks in [from, until).
 struct LeaseTerms {
-  std::string lease{};  // secret; names its server
-  uint64_t number = 0;  // public; no later process of the server uses it again
+  std::string lease{};  // secret; contains its server's address
+  uint64_t number = 0;  // public; later processes of the server do not reuse it
   MachineId machine{};
   uint32_t worker = 0, rack = 0;
   Tick from{}, until{};
   Milliseconds renew_in{0};
-  bool ending = false;  // it will not be renewed: take another one in time
+  bool ending = false;  // its bound is final: take another lease in time
 };
 
 struct LeaseReply {
   LeaseVerdict verdict = LeaseVerdict::kLater;
-  std::string message{};        // of a refusal, as a sentence
+  std::string message{};        // of a refusal: a sentence
   Milliseconds retry_after{0};  // of kLater and kLimit
   bool claiming = false;        // of kLater: a claim for the token is under way at this server
-  std::string server{};         // of kGranted and kElsewhere: the server that has the lease
+  std::string server{};         // of kGranted and kElsewhere: address of the lease's server
   LeaseTerms terms{};           // of kGranted
 };
 
-// A reply that comes later, from the control thread. Given once; thread-safe.
+// A reply that the control thread gives later, exactly once. Thread-safe.
 class LeaseAnswer {
  public:
   void Give(LeaseReply reply) {
     reply_ = std::move(reply);
     given_.store(true, std::memory_order_release);
   }
-  // Null until it is given.
+  // Returns null until the reply has been given.
   const LeaseReply* Get() const {
     return given_.load(std::memory_order_acquire) ? &reply_ : nullptr;
   }
@@ -112,7 +113,7 @@ class LeaseAnswer {
   std::atomic<bool> given_{false};
 };
 
-// A living lease, or one that has ended and still has its machine id; without its secrets.
+// A lease without its secrets: a valid one, or an ended one whose machine id is not free yet.
 struct LeaseShown {
   uint64_t number = 0;
   std::string name{};
@@ -121,36 +122,36 @@ struct LeaseShown {
   uint32_t worker = 0, rack = 0;
   WallMs from{}, until{}, bound{};  // `bound`: of the claim that backs it
   bool ending = false;
-  std::string trouble{};  // why it is revoked, or will not be renewed
+  std::string trouble{};  // why it is revoked, or why its bound is final
 };
 
-// The machine ids for leases of a rack, as the server has read them last.
+// The number of a rack's machine ids for leases, at the server's last reading.
 struct LeaseRoom {
   uint32_t rack = 0;
   uint64_t usable = 0, free = 0;
 };
 
 struct LeaseCounts {
-  uint64_t held = 0;                  // as shown
-  uint64_t granted = 0, renewed = 0;  // answered so; repeated answers count once
+  uint64_t held = 0;                  // the leases that List returns
+  uint64_t granted = 0, renewed = 0;  // repeated answers count once
   uint64_t ended = 0;
-  uint64_t expired = 0;  // neither renewed nor given back
-  uint64_t copies = 0;   // revoked, because two copies of a program renewed them
-  uint64_t lost = 0;     // revoked, because the registry lost them or gave them to others
+  uint64_t expired = 0;  // not renewed in time
+  uint64_t copies = 0;   // revoked because two copies of a program renewed the lease
+  uint64_t lost = 0;     // revoked because the slot was lost or claimed by another server
   std::array<uint64_t, kLeaseVerdicts> refused{};  // by verdict
-  std::vector<LeaseRoom> rooms{};                  // of racks in which there are leases
+  std::vector<LeaseRoom> rooms{};                  // of the racks that have leases
 };
 
-// A server's leases, for its front. Thread-safe; never blocks.
+// The interface of a server's leases for its front. Thread-safe; never blocks.
 class LeaseDesk {
  public:
   virtual ~LeaseDesk() = default;
 
-  // The answer is given later unless it is already; a caller that does not wait for it loses
-  // nothing but time.
+  // Starts a call. The reply may arrive before or after the return. A caller that stops waiting can
+  // repeat the call.
   virtual std::shared_ptr<const LeaseAnswer> Call(LeaseCall call) = 0;
 
-  // By number.
+  // Returns the leases, sorted by number.
   virtual std::vector<LeaseShown> List() const = 0;
   virtual LeaseCounts counts() const = 0;
 };

@@ -17,7 +17,7 @@ struct LeaseFile::Shared {
   explicit Shared(PostToLeases with) : post(std::move(with)) {}
 
   std::mutex mutex{};
-  PostToLeases post;  // under mutex, as the next; empty after the file's end
+  PostToLeases post;  // under mutex, like `done`; empty after the LeaseFile's destruction
   Kept done{};
 };
 
@@ -63,7 +63,7 @@ void LeaseFile::LoadInto(const std::string& stem, ClaimOptions& claim) {
   std::string why = Cat(kept.status().message(), remedy);
   if (kept.code() == Code::kCorrupt) why += PrintCommand(PrintedCommand::kRestore);
   claim.kept_fault = Cat(kKeptFault, why);
-  // A claim that is resumed without the registry would have to be compared later.
+  // A claim resumed offline would have to be compared with the registry later.
   claim.offline_start = false;
   LogError("leases_unreadable") << "cannot read the bounds of earlier leases: " << why;
 }

@@ -11,22 +11,22 @@
 
 namespace firn {
 
-// Runs a task on the control thread, soon and in order; from any thread.
+// Queues a task for the control thread, which runs tasks in order. Any thread.
 using PostToLeases = std::function<void(std::function<void()> task)>;
 
-// <stem>.leases in the state folder. Written on a thread of its own, since a disk may stall. Once
-// the object has ended, nothing is posted.
+// The file <stem>.leases in the state folder. A separate thread writes it, because a disk may
+// stall. Posts nothing after destruction.
 class LeaseFile final : public LeaseMemory {
  public:
-  // `stem`: the folder and the first part of the file's name.
+  // `stem` is the path without ".leases".
   LeaseFile(const std::string& stem, PostToLeases post);
   ~LeaseFile() override;
 
-  // What the file has: nothing if it does not exist.
+  // Returns the file's content, which is empty if the file does not exist.
   static Result<KeptBounds> ReadFrom(const std::string& stem);
-  // Puts what the file has into the options of a start. If it cannot be read, the server could not
-  // notice that the registry has lost a bound: it logs why, and claims nothing. An empty stem has
-  // nothing.
+  // Copies the file's content into the options for a start. If the file is unreadable, the server
+  // could not notice that the registry has lost a bound. Then this logs the reason and forbids
+  // claims. Does nothing if `stem` is empty.
   static void LoadInto(const std::string& stem, ClaimOptions& claim);
 
   void Keep(std::string text, Kept done) override;
@@ -34,7 +34,7 @@ class LeaseFile final : public LeaseMemory {
  private:
   static std::string PathOf(const std::string& stem) { return stem + ".leases"; }
 
-  // Of the write under way; shared with the writer's thread, which may outlive this.
+  // State of the write in flight, shared with the writer's thread, which may outlive this object.
   struct Shared;
 
   const std::string path_;

@@ -15,7 +15,7 @@ constexpr size_t kAddressBytesMax = 300;
 
 bool IsOfAddress(char c) { return c > ' ' && c <= '~' && c != '"' && c != '\\' && c != '<'; }
 
-// Empty if the digits are no text.
+// Returns an empty string if the digits are not hexadecimal.
 std::string FromHex(std::string_view digits) {
   std::string text;
   for (size_t i = 0; i + 1 < digits.size(); i += 2) {

@@ -8,16 +8,16 @@
 
 namespace firn {
 
-// The secret id of a lease: 128 random bits and the address of the server that granted it. Safe in
-// a URL's path.
+// Draws the secret id of a lease: 128 random bits and the address of the server that granted it.
+// Safe in a URL's path.
 //
 //   <32 hex digits>.<the server's address, each byte as two hex digits>
 std::string DrawLeaseId(Entropy& entropy, std::string_view server);
 
-// Returns the server that an id names. kInvalid if it is no such id.
+// Returns the server's address in a lease's id. kInvalid if `id` is malformed.
 Result<std::string> ServerOfLease(std::string_view id);
 
-// Whether the text can be a token or a turn: 32 lower-case hexadecimal digits.
+// Returns whether the text has the form of a token or turn: 32 lower-case hexadecimal digits.
 bool IsLeaseToken(std::string_view text);
 
 }  // namespace firn

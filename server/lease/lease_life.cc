@@ -6,18 +6,17 @@
 #include "common/time/civil_time.h"
 #include "server/lease/lease_table.h"
 
-// The life of a LeaseTable's leases: what is promised, how they end, and how their slots are
-// released.
+// The life of a LeaseTable's leases: promises, ends, and the release of slots.
 
 namespace firn {
 
 // --- promises ------------------------------------------------------------------------------------
 
-// Rule 2. The id clock of this server may be behind the cluster's time, from which the claim's
-// bound counts.
+// Rule 2. The claim's bound is in the cluster's time, and this server's id clock may be behind
+// that.
 firn::Tick LeaseTable::EndFor(const Lease& lease, Milliseconds ahead) const {
   const WallMs end = std::min(lease.claim->TimeAt(now_) + ahead, lease.tenure().bound());
-  // Programs refuse an interval beyond the layout's time.
+  // Programs refuse an interval that ends after the layout's last tick.
   const firn::Tick last = layout().last_tick() + 1;
   return std::min(last, std::max({layout().TickAt(end), lease.until, lease.from()}));
 }
@@ -29,7 +28,7 @@ void LeaseTable::Promise(Lease& lease, firn::Tick until, Done done) {
   Flush(lease);
 }
 
-// A disk that hangs would otherwise collect repetitions without end.
+// The limit keeps retries from accumulating while the disk hangs.
 void LeaseTable::AddWaiting(Lease& lease, Done done, firn::Tick until) {
   if (lease.waiting.size() < kWaitingMax) {
     return lease.waiting.push_back({std::move(done), until, now_.clocks.boot});
@@ -37,7 +36,8 @@ void LeaseTable::AddWaiting(Lease& lease, Done done, firn::Tick until) {
   Refuse(LeaseVerdict::kLater, "too many requests for this lease", done);
 }
 
-// A program that hears nothing asks another server, which claims a second machine id.
+// Answers before the program's timeout. Otherwise the program would fail over to another server,
+// which would claim a second machine id.
 void LeaseTable::AnswerClaiming(Lease& lease) {
   std::vector<Waiting> late;
   std::erase_if(lease.waiting, [&](Waiting& one) {
@@ -55,7 +55,7 @@ void LeaseTable::AnswerClaiming(Lease& lease) {
   }
 }
 
-// Answers once the disk has a bound at or above everything promised (rule 7).
+// Answers once the disk has a bound at or above all promises (rule 7).
 void LeaseTable::Flush(Lease& lease) {
   if (lease.waiting.empty()) return;
   const std::string& uuid = lease.tenure().terms().uuid;
@@ -70,6 +70,16 @@ void LeaseTable::Flush(Lease& lease) {
     return;
   }
   std::swap(answers, lease.waiting);
+  // The write may have taken longer than an interval.
+  const WallMs now = lease.claim->TimeAt(now_);
+  std::erase_if(answers, [&](const Waiting& one) {
+    if (now < layout().StartOf(one.until)) return false;
+    Refuse(LeaseVerdict::kLater,
+           "the interval had ended before the state folder contained it; repeat the request",
+           one.done);
+    return true;
+  });
+  if (answers.empty()) return;
   NoteAnswered(lease);
   for (const Waiting& one : answers) {
     one.done({.verdict = LeaseVerdict::kGranted,
@@ -78,7 +88,7 @@ void LeaseTable::Flush(Lease& lease) {
   }
 }
 
-// A repetition gets the same answer, and counts once.
+// A retry gets the same answer and is not counted again.
 void LeaseTable::NoteAnswered(Lease& lease) {
   if (lease.turns.any() && !std::exchange(lease.turn_answered, true)) ++counts_.renewed;
   if (std::exchange(lease.answered, true)) return;
@@ -135,7 +145,7 @@ void LeaseTable::Tick(const KeeperTime& now, Server server) {
   if (server_.copies != copies) LeaveToOriginal();
   if (last_number_ == 0) last_number_ = static_cast<uint64_t>(now.clocks.wall.ms());
   TickEarlier();
-  // An answer may be followed by a call, so the table must not change while it is walked.
+  // An answer may trigger another call, so the table must not change during the iteration.
   std::vector<std::string> over;
   for (const auto& [id, lease] : leases_) {
     if (!TickLease(*lease)) over.push_back(id);
@@ -145,14 +155,14 @@ void LeaseTable::Tick(const KeeperTime& now, Server server) {
     Close(id, lease.granted ? layout().StartOf(lease.promised) : WallMs());
   }
   std::erase_if(ended_, [this](Ended& ended) { return !TickEnded(ended); });
-  // Only a checked clock shows that a bound is over.
+  // Only a checked clock proves that a bound has passed.
   const bool checked = server_.resumes || server_.why_not.empty();
   bounds_.Tick(now.clocks.boot, checked ? now.id_time : WallMs(), 2 * options_.claim.skew_max);
 }
 
-// False: it has ended.
+// Returns false if the lease has ended.
 bool LeaseTable::TickLease(Lease& lease) {
-  // Rule 6. Before anything else: a bound that has passed ends the claim, too.
+  // Rule 6. Checked first, because a bound that has passed ends the claim, too.
   if (lease.granted && lease.claim->TimeAt(now_) >= layout().StartOf(lease.promised)) {
     if (!lease.revoked.empty() || !lease.answered) return false;
     ++counts_.expired;
@@ -208,7 +218,7 @@ bool LeaseTable::OnRefused(Lease& lease) {
   return false;
 }
 
-// The lease leaves the table; from then on nothing extends it. Its slot is released at `bound`.
+// Removes the lease from the table; nothing extends it afterwards. Its slot is released at `bound`.
 void LeaseTable::Close(const std::string& id, WallMs bound) {
   const auto found = leases_.find(id);
   const std::unique_ptr<Lease> lease = std::move(found->second);
@@ -226,15 +236,17 @@ void LeaseTable::Close(const std::string& id, WallMs bound) {
   ended_.push_back({std::move(lease->claim), std::move(shown), bound});
 }
 
-// Rules 6 and 7: a zero nonce lets servers claim the slot although its bound is ahead, so it is
-// written only when that is near. The disk has the lower bound before. False: it is over.
+// Rules 6 and 7. A zero nonce lets servers claim the slot although its bound is still ahead, so it
+// is written only when the bound is near. The lower bound is on disk before that. Returns false
+// once nothing is left to do.
 bool LeaseTable::TickEnded(Ended& ended) {
   LeaseClaim& claim = *ended.claim;
   claim.Tick(now_);
   const bool over =
       claim.state() != LeaseClaim::State::kHeld && claim.state() != LeaseClaim::State::kReleasing;
   if (claim.state() == LeaseClaim::State::kEnded) {
-    full_racks_.erase(claim.tenure()->terms().slot.rack);  // it has one from the bound on
+    full_racks_.erase(
+        claim.tenure()->terms().slot.rack);  // this rack has a free machine id from the bound on
   }
   if (over || (claim.ending() && !ended.asked)) return false;
   const bool near = claim.TimeAt(now_) + kReleaseAhead >= ended.bound;

@@ -7,7 +7,7 @@
 #include "server/lease/lease_id.h"
 #include "server/lease/lease_table.h"
 
-// Leases over a restart of their server (rule 12): a stop leaves them to the next process, which
+// Leases across a restart of their server (rule 12): a stop stores them, and the next process
 // resumes them.
 
 namespace firn {
@@ -19,9 +19,6 @@ constexpr Milliseconds kResumeAgain{500};
 
 // --- a stop --------------------------------------------------------------------------------------
 
-// The file has each lease with its last turn, and a bound that is no higher than what was promised.
-// The bound of a claim that is ending stays as it is: it cannot be lowered in the registry, and the
-// next process may extend the lease up to it.
 void LeaseTable::Stop(BootMs until) {
   if (stop_until_) return;
   stop_until_ = until;
@@ -29,14 +26,20 @@ void LeaseTable::Stop(BootMs until) {
     for (const Waiting& one : std::exchange(lease->waiting, {})) {
       Refuse(LeaseVerdict::kLater, kStopping, one.done);
     }
-    if (!lease->granted || !lease->revoked.empty()) continue;
-    if (lease->claim->state() != LeaseClaim::State::kHeld) continue;
-    const bool ending = lease->claim->ending();
-    lease->lowered |= !ending;
-    lease->kept = KeptText(*lease, true);
-    const WallMs bound = ending ? lease->tenure().bound() : layout().StartOf(lease->promised);
-    bounds_.Keep(lease->tenure().terms().uuid, BoundOf(*lease, bound, lease->kept));
+    if (lease->granted) KeepForNext(*lease);
   }
+}
+
+// Stores the lease with its last turn, and lowers the stored bound to the promised end. The bound
+// of a claim that is ending is not lowered: the registry does not permit it, and the next process
+// may extend the lease up to it.
+void LeaseTable::KeepForNext(Lease& lease) {
+  if (!lease.revoked.empty() || lease.claim->state() != LeaseClaim::State::kHeld) return;
+  const bool ending = lease.claim->ending();
+  lease.lowered |= !ending;
+  lease.kept = KeptText(lease, true);
+  const WallMs bound = ending ? lease.tenure().bound() : layout().StartOf(lease.promised);
+  bounds_.Keep(lease.tenure().terms().uuid, BoundOf(lease, bound, lease.kept));
 }
 
 bool LeaseTable::stopped() const {
@@ -54,21 +57,19 @@ bool LeaseTable::stopped() const {
          bounds_.written();
 }
 
-// Lowers the bound in the registry once the disk has the lower one. False: not yet.
+// Lowers the bound in the registry once the lower one is on disk. Returns false until that is done.
 bool LeaseTable::Suspend(Lease& lease) {
   LeaseClaim& claim = *lease.claim;
+  KeepForNext(lease);  // it may have been granted, resumed or ended since the stop began
+  if (claim.state() != LeaseClaim::State::kHeld || claim.ending()) return true;
   const WallMs promised = layout().StartOf(lease.promised);
-  if (claim.state() != LeaseClaim::State::kHeld) return true;
-  if (claim.ending()) {  // since the stop began, perhaps
-    bounds_.Keep(lease.tenure().terms().uuid, BoundOf(lease, lease.tenure().bound(), lease.kept));
-    return true;
-  }
   if (!bounds_.MayLower(lease.tenure().terms().slot, promised, lease.kept)) return false;
   claim.Suspend(promised, *stop_until_);
   return true;
 }
 
-// The original may extend and release every lease, and get every claim that is under way.
+// Abandons all leases and claims: the original machine may extend and release the leases, and
+// obtain the claims under way.
 void LeaseTable::LeaveToOriginal() {
   earlier_.clear();
   ended_.clear();
@@ -127,7 +128,7 @@ void LeaseTable::TickEarlier() {
   }
 }
 
-// False: it is resumed, or over.
+// Returns false once the lease is resumed or over.
 bool LeaseTable::TickOne(Earlier& earlier) {
   const KeptLease& kept = earlier.kept;
   if (earlier.claim == nullptr) {
@@ -182,8 +183,8 @@ bool LeaseTable::TickOne(Earlier& earlier) {
   return true;
 }
 
-// The earlier process has promised at most the claim's bound. Without a clean stop, its last turn
-// and the last end that it answered are unknown.
+// The earlier process promised at most the claim's bound. After a crash, its last turn and the last
+// end that it returned are unknown.
 void LeaseTable::Resume(Earlier& earlier) {
   KeptLease& kept = earlier.kept;
   auto lease = std::make_unique<Lease>();
@@ -195,14 +196,14 @@ void LeaseTable::Resume(Earlier& earlier) {
   lease->granted = lease->answered = true;
   lease->until = std::max(kept.until, lease->from());
   lease->promised = std::max(layout().TickAt(lease->tenure().bound()), lease->until);
-  // If the bound is final, the cluster's time is unknown here, and may be ahead of the clocks. The
-  // program ignores an end before the last one that it was given.
+  // If the bound is final, this server does not know the cluster's time, which may be ahead of the
+  // clocks. The program ignores an end that is before the last one it received.
   if (lease->claim->ending()) lease->until = lease->promised;
   lease->first_until = lease->until;
   const WallMs clock = kept.turn.empty() ? now_.clocks.wall : kept.turn_clock;
   lease->turns = LeaseTurns::Resumed(std::move(kept.turn), clock);
   lease->turn_answered = true;
-  lease->lowered = kept.lowered && lease->claim->ending();  // else the resumption has raised R
+  lease->lowered = kept.lowered && lease->claim->ending();  // otherwise the resumption has raised R
   lease->kept = KeptText(*lease, false);
   LogInfo("lease_resumed")
           .With("lease", lease->number)

@@ -42,7 +42,7 @@ void LeaseShares::Tick(Now now) {
 
 std::vector<LeaseRoom> LeaseShares::rooms() const { return rooms_; }
 
-// A reading that fails replaces nothing.
+// A failed reading does not replace the previous one.
 Task<> LeaseShares::Read() {
   const BootMs begun = now_.boot;
   const std::string root_path = kMetaPath;

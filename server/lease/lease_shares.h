@@ -14,24 +14,25 @@
 
 namespace firn {
 
-// How many machine ids for leases are free in the racks from which programs request leases at this
-// server, for its metrics. Reads nothing before the first request; then each slot for leases of
-// these racks once a minute, and soon after a request. Owned by the control thread.
+// Counts the free machine ids for leases, for the server's metrics, in the racks from which
+// programs request leases here. Reads nothing before the first request. After that it reads each
+// lease slot of these racks once a minute, and shortly after a request. Owned by the control
+// thread.
 class LeaseShares {
  public:
   static constexpr Milliseconds kAfterRequest{10'000};
   static constexpr Milliseconds kEvery{60'000};
-  static constexpr Milliseconds kKeep{180'000};  // readings that no newer one has replaced
+  static constexpr Milliseconds kKeep{180'000};  // how long the last readings remain valid
 
-  // `coordinator` must outlive it.
+  // `coordinator` must outlive the object.
   LeaseShares(Coordinator& coordinator, const RackSplit& split, uint32_t own_rack);
 
-  // A program has requested a lease from this rack, or from no rack in particular.
+  // Records that a program has requested a lease, from `rack` if it named one.
   void NoteRequest(std::optional<uint32_t> rack);
-  // Does what is due.
+  // Starts a reading if one is due.
   void Tick(Now now);
 
-  // By rack; only racks in which a machine id is or was leased.
+  // Returns the counts by rack, only for racks in which a machine id is or was leased.
   std::vector<LeaseRoom> rooms() const;
 
  private:

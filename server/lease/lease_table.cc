@@ -60,7 +60,7 @@ LeaseTable::Server LeaseTable::ServerOf(const ClaimStatus& own, bool checked) {
 // --- calls ---------------------------------------------------------------------------------------
 
 void LeaseTable::Handle(const LeaseCall& call, Done done) {
-  // Before the first Tick no time is known.
+  // The time is unknown before the first Tick.
   if (now_.clocks.wall == WallMs()) return Refuse(LeaseVerdict::kLater, server_.why_not, done);
   if (stop_until_) return Refuse(LeaseVerdict::kLater, kStopping, done);
   if (const auto* ask = std::get_if<LeaseAsk>(&call)) return Ask(*ask, std::move(done));
@@ -93,7 +93,8 @@ void LeaseTable::Ask(const LeaseAsk& ask, Done done) {
   Begin(ask, *rack, std::move(done));
 }
 
-// Rule 5. Once a program renews, it has the first answer: who asks again is late, or a copy.
+// Rule 5. A program that renews has received the first answer. So a later request with the same
+// token is a late duplicate or comes from a copy.
 void LeaseTable::AskAgain(Lease& lease, Done done) {
   if (!lease.granted) return AddWaiting(lease, std::move(done), {});
   if (!lease.revoked.empty()) return Refuse(LeaseVerdict::kRevoked, lease.revoked, done);
@@ -178,7 +179,8 @@ std::unique_ptr<LeaseClaim> LeaseTable::ClaimFor(const Lease& lease, uint32_t ra
   claim.worker.reset();
   claim.rack = rack;
   claim.lease = {.name = lease.ask.name, .server = options_.address};
-  // Another owner than the server: neither takes the other's slot for its own past.
+  // The owner differs from that of the server's own claim, so that neither claim mistakes the slot
+  // of the other one for its own earlier slot.
   claim.identity.owner += "/" + lease.ask.name;
   ClaimHooks hooks = hooks_;
   if (hooks_.event) {
@@ -232,8 +234,12 @@ void LeaseTable::Renew(const LeaseRenewal& renewal, Done done) {
       lease->turns.Accept(renewal.turn, renewal.clock);
       lease->turn_answered = false;
       return Promise(*lease, EndFor(*lease, AheadOf(renewal.ahead)), std::move(done));
-    case LeaseTurns::Kind::kRepeated:
-      return Promise(*lease, lease->until, std::move(done));
+    case LeaseTurns::Kind::kRepeated: {
+      // If the turn was never answered, its end may have passed already.
+      const firn::Tick until =
+          lease->turn_answered ? lease->until : EndFor(*lease, AheadOf(renewal.ahead));
+      return Promise(*lease, until, std::move(done));
+    }
     case LeaseTurns::Kind::kOutdated:
       return Refuse(LeaseVerdict::kOutdated, "a later renewal of this lease has been answered",
                     done);
@@ -249,7 +255,8 @@ void LeaseTable::Renew(const LeaseRenewal& renewal, Done done) {
   }
 }
 
-// Rule 4. A copy, such as a forked child, does not know the latest turn: its use says nothing.
+// Rule 4. A copy, such as a forked child, does not know the latest turn, so its highest tick is
+// ignored.
 void LeaseTable::End(const LeaseEnd& end, const Done& done) {
   Lease* const lease = Find(end.lease, done);
   if (lease == nullptr) return;
@@ -304,14 +311,14 @@ Milliseconds LeaseTable::AheadMin() const {
   return Milliseconds(2 * layout().tick_ms()) + Milliseconds(1'000);
 }
 
-// A request passes the check of its clock for at most twice skew_max. The floor is for a small
-// skew_max.
+// A request's clock passes the check for at most twice skew_max. kLeast applies if skew_max is
+// small.
 size_t LeaseTable::turns_max() const {
   constexpr int64_t kLeast = 16;
   return static_cast<size_t>(std::max(kLeast, 2 * options_.claim.skew_max / kRenewMin));
 }
 
-// Rule 3: ids of a program whose clock is wrong would have a wrong time.
+// Rule 3. The ids of a program with a wrong clock would contain wrong times.
 std::string LeaseTable::FaultOf(const std::optional<Milliseconds>& ahead, WallMs clock) const {
   if (ahead && *ahead < AheadMin()) {
     return Cat("ahead_ms is ", ahead->count(), "; it must be at least ", AheadMin().count());
@@ -341,7 +348,7 @@ LeaseReply LeaseTable::CannotKeep() {
   return Later("the state folder cannot be written: " + bounds_.trouble().message());
 }
 
-// With jitter: programs that were refused together do not return together.
+// The jitter spreads the retries of programs that were refused together.
 LeaseReply LeaseTable::Later(std::string message) {
   return {.verdict = LeaseVerdict::kLater,
           .message = std::move(message),
@@ -353,7 +360,7 @@ size_t LeaseTable::claims_under_way() const {
                                            [](const auto& one) { return !one.second->granted; }));
 }
 
-// A lease that has ended counts until its machine id is free, as for --leases_max.
+// An ended lease counts until its machine id is free, as it does for --leases_max.
 size_t LeaseTable::LeasesOf(const LeaseClient& client) const {
   const auto living = std::count_if(leases_.begin(), leases_.end(), [&](const auto& one) {
     return one.second->ask.client.name == client.name && !IsReplaced(*one.second);

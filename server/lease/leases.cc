@@ -11,7 +11,7 @@ namespace {
 
 constexpr Milliseconds kShowInterval{100};
 constexpr Milliseconds kStopPoll{10};
-constexpr int kPostedMax = 1'000;  // calls that the control thread has not begun
+constexpr int kPostedMax = 1'000;  // maximum number of calls that the table has not handled yet
 
 LeaseReply Stopping() {
   return {.verdict = LeaseVerdict::kLater,

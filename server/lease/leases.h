@@ -17,44 +17,45 @@
 
 namespace firn {
 
-// The leases of a server, between its front and its control thread.
+// Passes calls about a server's leases from its front to its control thread.
 //
-// Call, List and counts: any thread. OnSession and Tick: the control thread. The
-// next Tick handles a call, by its own time: after a pause of the process, the last Tick's time is
-// outdated.
+// Call, List and counts: any thread. OnSession and Tick: the control thread. The next Tick handles
+// a call, with its own time, because the last Tick's time is outdated after a pause of the process.
 class Leases final : public LeaseDesk {
  public:
-  // `stem`: see LeaseFile. The references must outlive the object. It ends on the control thread,
-  // or after that has stopped. Calls that are posted then get an answer, and touch nothing of it.
+  // `stem`: see LeaseFile. The references must outlive the object. Destroy it on the control
+  // thread, or after that has stopped. Calls that are still queued then get an answer and do not
+  // access the object.
   Leases(const LeaseTableOptions& options, ControlLoop& loop, Entropy& entropy,
          const std::string& stem);
 
   std::shared_ptr<const LeaseAnswer> Call(LeaseCall call) override;
   std::vector<LeaseShown> List() const override;
   LeaseCounts counts() const override;
-  // The highest bound of a lease, of this process or an earlier one; 0: none.
+  // Returns the highest bound of a lease of this process or an earlier one; 0 if there is none.
   WallMs highest_bound() const;
 
   void OnSession(const SessionEvent& event) { core_->table.OnSession(event); }
   void Tick(const KeeperTime& now, LeaseTable::Server server);
 
-  // Grants and extends no further lease, and lowers their bounds to what was promised: machine ids
-  // that nothing extends are free sooner, and the next process can resume the leases. Blocks; not
-  // on the control thread, which must run.
+  // Stops granting and extending leases, and lowers each bound to the promised end. This frees
+  // machine ids sooner and lets the next process resume the leases. Blocks for at most `time`. Must
+  // not be called on the control thread, which must be running.
   void StopWithin(Milliseconds time);
 
  private:
-  // What posted calls use. They do not own it: the object's end is the end of its leases.
+  // The state that queued calls use. They hold weak references only, so it is destroyed with the
+  // object.
   struct Core {
     Core(const LeaseTableOptions& options, ControlLoop& loop, Entropy& entropy,
          const std::string& stem);
     ~Core();
 
-    std::atomic<int> posted = 0;  // calls that the table has not handled yet
-    // Those that have reached the control thread, which alone uses this.
+    std::atomic<int> posted = 0;  // number of calls that the table has not handled yet
+    // The calls that have reached the control thread. Only that thread uses this.
     std::vector<std::pair<LeaseCall, std::shared_ptr<LeaseAnswer>>> calls;
     LeaseFile file;
-    LeaseTable table;  // of the control thread, like the next member
+    LeaseTable table;  // used by the control thread only, like `shares`
     LeaseShares shares;
   };
 
@@ -62,15 +63,15 @@ class Leases final : public LeaseDesk {
 
   ControlLoop& loop_;
   const std::shared_ptr<Core> core_;
-  BootMs show_at_;  // of the control thread
+  BootMs show_at_;  // used by the control thread only
 
-  mutable std::mutex mutex_;  // guards what the last Tick has shown
+  mutable std::mutex mutex_;  // guards the members below, which Tick publishes
   std::vector<LeaseShown> shown_;
   LeaseCounts counts_;
   WallMs highest_bound_;
 };
 
-// The desk of a server that can grant no leases: refuses every call, with the reason. Thread-safe.
+// The desk of a server that cannot grant leases. Refuses every call with the reason. Thread-safe.
 class NoLeases final : public LeaseDesk {
  public:
   explicit NoLeases(std::string why) : why_(std::move(why)) {}

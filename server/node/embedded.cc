@@ -22,9 +22,9 @@
 namespace firn {
 namespace {
 
-constexpr std::string_view kAddress = "127.0.0.1";  // part of an owner name; never connected to
+constexpr std::string_view kAddress = "127.0.0.1";  // only part of an owner name; no connections
 
-// The refusal as an error for callers in this process.
+// Converts a refusal into an error for callers in this process.
 Status StatusOf(const Refusal& refusal) { return {CodeOf(refusal.reason), refusal.message}; }
 
 class EmbeddedNode final : public Embedded {
@@ -68,7 +68,8 @@ class EmbeddedNode final : public Embedded {
   const Layout& layout() const override { return node_->layout(); }
 
   void Close() override {
-    // Close may be called twice. In a forked child, a thread of the parent may hold the lock.
+    // Close may be called twice. In a forked child, the lock may be held by a thread of the parent,
+    // so it is not taken there.
     std::unique_lock lock(closing_, std::defer_lock);
     if (!sentinel_.InChild()) lock.lock();
     node_->Stop();
@@ -82,7 +83,7 @@ class EmbeddedNode final : public Embedded {
     return call;
   }
 
-  const std::shared_ptr<History> history_;  // null: no history is written
+  const std::shared_ptr<History> history_;  // null: no history
   const std::unique_ptr<IssuingNode> node_;
   PatientCaller caller_;
   const ForkSentinel sentinel_;
@@ -138,8 +139,9 @@ Result<std::unique_ptr<Embedded>> Embedded::Open(const EmbeddedOptions& options)
                         .static_clock_ok = options.static_clock_ok,
                         .static_adopt = options.static_adopt,
                         .default_strategy = options.default_strategy};
-  FIRN_ASSIGN(auto node,
-              OpenNode(place, owner, NodeOptions(options), SystemClock(), SystemEntropy()));
+  FIRN_ASSIGN(NodeParts ground, OpenParts(place, owner, NodeOptions(options).claim));
+  FIRN_ASSIGN(auto node, OpenNodeOn(std::move(ground), place, owner, NodeOptions(options),
+                                    SystemClock(), SystemEntropy()));
   FIRN_ASSIGN(auto history, KeepHistory(options));
   PluginParts parts{
       .clock = SystemClock(), .rates = std::make_shared<RateBoard>(), .history = history};

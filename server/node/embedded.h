@@ -24,13 +24,13 @@ struct EmbeddedOptions {
   bool static_adopt = false;  // static: the state folder was moved, and no copy of it is in use
   // The program's own folder, which stores its machine id. Must not be shared or copied.
   std::string state_dir;
-  // A folder in memory (tmpfs) for the grant, with which the program resumes its claim after a
+  // A folder in memory (tmpfs) for the grant, from which the program resumes its claim after a
   // crash.
   std::string grant_dir = "/dev/shm";
   // Identifies this program in audits; `instance` distinguishes its copies on one host.
   std::string application = "embedded";
   uint16_t instance = 1;
-  std::string layout{};                // empty: the cluster's, or `firn` for a new one
+  std::string layout{};                // empty: the cluster's layout, or `firn` for a new cluster
   std::string default_strategy{};      // for undefined tags of a new cluster: `snowflake`
   std::string registry_credentials{};  // user:password, for ZooKeeper
   Milliseconds session_timeout{10'000};
@@ -47,45 +47,47 @@ struct EmbeddedOptions {
   std::string history_file{};
   int64_t history_file_bytes_max = 64 << 20;  // size at which the file is rotated
   int history_files_max = 8;                  // number of files kept
-  // The program's own strategies, plugins, stores and handler of refusals.
+  // The program's own strategies, plugins, stores and rejection handler.
   Extensions extensions{};
 };
 
-// Issues ids without a server: this program holds a machine id itself.
+// Issues ids without a server: this program itself holds a machine id.
 //
 //     auto ids = firn::Embedded::Open({.registry = "dir:///var/lib/shop/ids",
 //                                      .state_dir = "/var/lib/shop/state"});
 //     if (!ids.ok()) return Fail(ids.status());
 //     firn::Result<int64_t> id = (*ids)->Next("order");
 //
-// Opening an empty directory creates a cluster in it; ZooKeeper needs `firn init` first. A new
+// Opening an empty directory creates a cluster in it; ZooKeeper requires `firn init` first. A new
 // cluster has the tag `default`; `firn tags create` creates others.
 //
-// It writes nothing to the program's stderr: SendLogTo (common/log/log.h) sets where the log goes.
+// Nothing is written to the program's stderr. SendLogTo (common/log/log.h) sets the destination of
+// the log.
 //
 // Thread-safe. After fork() the child's copy is closed and issues no ids; the child must open
 // another.
 class Embedded {
  public:
   // kConflict: another process uses the state folder or the history file, or an extension's name is
-  // taken. kUnavailable: no machine id within `ready_within`, or the history file cannot be
+  // in use. kUnavailable: no machine id within `ready_within`, or the history file cannot be
   // written.
   static Result<std::unique_ptr<Embedded>> Open(const EmbeddedOptions& options);
 
   // Releases the machine id, as Close does.
   virtual ~Embedded() = default;
 
-  // Returns one id. kNotFound: no such tag. kUnavailable: try again. kDenied: a plugin refused.
+  // Returns one id. kNotFound: no such tag. kUnavailable: retry. kDenied: a plugin refused the
+  // call.
   virtual Result<int64_t> Next(std::string_view tag = "default") = 0;
 
-  // Returns exactly `count` ids, as runs, or none. kInvalid: `count` is more than one call may
-  // request.
+  // Returns exactly `count` ids as runs, or an error. kInvalid: `count` exceeds the maximum of one
+  // call.
   virtual Result<std::vector<IdRun>> NextRuns(std::string_view tag, int64_t count) = 0;
 
   // Like Next, in the text form of the tag's definition; decimal if it has none.
   virtual Result<std::string> NextText(std::string_view tag) = 0;
 
-  // The machine id of new ids; kUnavailable with the reason if there is none.
+  // Returns the machine id of new ids; kUnavailable with the reason if there is none.
   virtual Result<MachineId> machine() const = 0;
 
   virtual const Layout& layout() const = 0;

@@ -16,13 +16,13 @@ namespace firn {
 
 // A program's own strategies, plugins and stores, in addition to Firn's, for ServerMain
 // (server/server_main.h) and Embedded. The keys are the names in tag definitions: a lower-case
-// letter, then lower-case letters, digits, dashes and underscores. A name that is taken fails the
-// start.
+// letter, then lower-case letters, digits, dashes and underscores. The start fails if a name is
+// already in use.
 //
-// Factories are called on the control thread, when a tag that names theirs begins to be served. An
-// error says why this program cannot serve the tag; an exception counts as an error. One object may
-// serve several tags. A strategy is started once, before its first tag, and stopped with the node.
-// Stores are created once per opened node, and their name() must return their key.
+// A maker is called on the control thread, when a tag with its name begins to be served. An error
+// says why this program cannot serve the tag; an exception counts as an error. One object may serve
+// several tags. A strategy is started once, before its first tag, and stopped with the node. Stores
+// are created once per opened node, and their name() must return their key.
 struct Extensions {
   using StrategyMaker = std::function<Result<std::shared_ptr<Strategy>>(const TagDefinition&)>;
   using PluginMaker = std::function<Result<std::shared_ptr<Plugin>>(const TagDefinition&)>;

@@ -14,23 +14,23 @@ namespace {
 
 constexpr Milliseconds kPoll{5};
 
-// The difference up to which the audit considers a clock right.
+// Maximum difference at which the audit considers a clock right.
 constexpr Milliseconds kWallIsRight{1'000};
 
-// `who` identifies one of several machine ids; empty: there is only one.
+// `who` identifies one of several machine ids; empty if there is only one.
 void LogEvent(const std::string& who, const ClaimEvent& event) {
   const std::string name = Cat("claim_", ClaimEventName(event.kind));
   if (event.kind == ClaimEvent::Kind::kAlarm) {
     LogError(name) << who << event.text;
   } else if (event.kind == ClaimEvent::Kind::kRefused) {
-    // The server cannot claim a machine id: a search for warnings must find it.
+    // A warning, because the server cannot claim a machine id.
     LogWarning(name) << who << ClaimEventName(event.kind) << ": " << event.text;
   } else {
     LogInfo(name) << who << ClaimEventName(event.kind) << ": " << event.text;
   }
 }
 
-// `registry`: the registry's time, if known. A wall clock that agrees with it is right.
+// `registry` is the registry's time, if known. A wall clock that agrees with it is right.
 void LogSkew(const IdClockReport& report, std::optional<WallMs> registry) {
   const WallMs wall = report.time - report.skew;
   const bool leads = report.skew > Milliseconds(0) && !report.stopped;
@@ -45,8 +45,8 @@ void LogSkew(const IdClockReport& report, std::optional<WallMs> registry) {
       << "the wall clock is off by " << report.skew.count() << " ms from the time in new ids";
 }
 
-// While the root node is untrusted, no tags are read, and an operator must fix it. The claim's
-// reason names more remedies than the root node's.
+// While the root node is not trusted, no tags are read until an operator fixes it. The claim's
+// reason is preferred, because it names more remedies than the root node's.
 std::string WhyTagsAreUnread(const IssuingNodeStatus& seen) {
   if (seen.root_trouble.empty()) return "the tags' definitions have not been read yet";
   return seen.claim.reason.empty() ? seen.root_trouble : seen.claim.reason;
@@ -113,7 +113,7 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, IssuingNodeParts par
   Coordinator& registry = loop_.coordinator();
   if (options.guessed) {
     guess_watch_.emplace(registry, entropy, [this](const Result<ClusterMeta>& meta) {
-      // A different cluster in the registry does not disprove the guess.
+      // If the registry contains a different cluster, the guess may still be right.
       const bool known =
           options_.cluster_uuid.empty() || (meta.ok() && meta->uuid == options_.cluster_uuid);
       misguessed_ = meta.ok() && known &&
@@ -125,8 +125,8 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, IssuingNodeParts par
     if (hooks_.session) hooks_.session(event);
   });
   status_.claim.uuid = options.cluster_uuid;
-  // JoinCluster used up this coordinator's session event. Its session() alone would not show
-  // whether the connection was lost directly after the last answer.
+  // JoinCluster has consumed this coordinator's session event, so this repeats it. session() alone
+  // would not show whether the connection was lost directly after the last answer.
   if (options.session != 0) {
     machine_ids_.OnSession({.kind = SessionEvent::Kind::kConnected, .session = options.session});
   }
@@ -148,7 +148,7 @@ std::unique_ptr<Keeper> IssuingNode::MakeKeeper(size_t number, ClaimUser& user) 
             id_clock_.NoteRegistryClock(registry, now);
             ahead_of_registry_ = now.wall - registry;
           },
-      // For dated tags, which read the registry's clock themselves only to take a range.
+      // For dated tags, which otherwise read the registry's clock only to take a range.
       .believed_clock = [this](WallMs registry,
                                Now now) { segments_.registry_time().Note(registry, now.boot); }};
   if (options_.given) {
@@ -180,7 +180,7 @@ Status IssuingNode::Prepare(IssuingNodeHooks hooks) {
   FIRN_TRY(machine_ids_.strategy()->Start());
   hooks_ = std::move(hooks);
   segments_.OnNews(hooks_.waiting);
-  // JoinCluster may have used up the event of the first session.
+  // JoinCluster may have consumed the event of the first session.
   if (hooks_.session && options_.session != 0) {
     hooks_.session({.kind = SessionEvent::Kind::kConnected, .session = options_.session});
   }
@@ -199,7 +199,7 @@ Status IssuingNode::FillCatalogue() {
   return {};
 }
 
-// Registers the program's own strategies, plugins and stores like Firn's.
+// Registers the program's own strategies, plugins and stores.
 Status IssuingNode::Extend() {
   for (const auto& [name, maker] : options_.extensions.strategies) {
     FIRN_TRY(catalogue_.AddStrategy(name, own_strategies_.Started(maker))
@@ -250,10 +250,10 @@ void IssuingNode::Stop() {
   issuer_.Drain();
   stopping_ = true;
   const auto leave = [this] {
-    owners_.HandOver();
+    owners_.HandOver(/*waits=*/false);  // no server can take numbers from this one any more
     machine_ids_.Release(clock_.Read());
   };
-  if (!loop_.Run(leave)) return;  // a forked child
+  if (!loop_.Run(leave)) return;  // in a forked child
   if (loop_.by_hand()) {
     segments_.Stop();
     return own_strategies_.Stop();
@@ -289,7 +289,7 @@ void IssuingNode::Tick(Now now) {
   for (const auto& [tag, ledger] : segments_.ledger().TakeLedgers()) {
     follower_.NoteLedger(tag, ledger.first, ledger.second);
   }
-  // Giving a range back does not change high + returned, so the order does not matter.
+  // The order does not matter, because giving a range back does not change high + returned.
   if (stopping_ && segments_.settled()) ledgers_kept_ = follower_.KeptLedgers();
   if (const auto warning = layout_end_.Check(now)) LogWarning("layout_ends") << *warning;
   if (hooks_.tick) hooks_.tick(now);
@@ -297,14 +297,14 @@ void IssuingNode::Tick(Now now) {
   CheckGuess(now.boot);
 }
 
-// Once a machine id is held, the guess was right, and the watch ends.
+// Ends the watch once a machine id is held, because this proves that the guess was right.
 void IssuingNode::CheckGuess(BootMs now) {
   if (!guess_watch_) return;
   if (!misguessed_ && machine_ids_.holds()) return guess_watch_.reset();
   guess_watch_->Tick(now);
 }
 
-// The refusal of snowflake ids; empty if a tag that needs no claim issues numbers.
+// Returns the refusal of snowflake ids; empty if a tag that needs no claim issues numbers.
 std::optional<Refusal> IssuingNode::WhyNotServing(const IssuingNodeStatus& seen) const {
   if (!seen.tags_known) return Refusal{Reason::kNotReady, WhyTagsAreUnread(seen), 0, true};
   if (follower_.gives_numbers()) return std::nullopt;

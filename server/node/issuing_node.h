@@ -38,25 +38,25 @@ namespace firn {
 
 struct IssuingNodeOptions {
   ClaimOptions claim{};
-  std::optional<RackSplit> split{};  // of the cluster; empty: the layout's own
+  std::optional<RackSplit> split{};  // the cluster's; empty: the layout's own
   bool guessed = false;              // layout and split are guesses, not read from the registry
-  int64_t session = 0;               // the coordinator's session as JoinCluster saw it; 0: none
-  std::string cluster_uuid{};        // the cluster's, if it is known before the registry answers
-  // A machine id that the operator assigned. Then there is no registry, and of the claim's options
-  // only the layout is used.
+  int64_t session = 0;               // the coordinator's session in JoinCluster; 0: none
+  std::string cluster_uuid{};        // if known before the registry answers
+  // A machine id that the operator assigned. Then there is no registry, and the layout is the only
+  // claim option that is used.
   std::optional<StaticKeeperOptions> given{};
   IdClockOptions id_clock{};
   SnowflakeOptions snowflake{};
   bool virtual_time = false;  // the clock is simulated: read it at each call, see TickSource
-  // Tag of calls that name none. Without a registry, it is served as a plain snowflake tag.
+  // Tag of calls that do not name one. Without a registry, it is a plain snowflake tag.
   std::string default_tag = "default";
-  // Without a registry: the strategy of all other tags; empty: they are unknown.
+  // Without a registry: strategy of all other tags; empty: they are unknown.
   std::string default_strategy{};
   Extensions extensions{};
   OwnersSetup owners{};
 };
 
-// The objects that a node uses.
+// Objects that a node owns.
 struct IssuingNodeParts {
   std::unique_ptr<Coordinator> coordinator;
   std::unique_ptr<StateFolder> folder;  // locked
@@ -65,51 +65,54 @@ struct IssuingNodeParts {
   std::vector<SiblingClaim> siblings{};  // further machine ids, with their locked folders
 };
 
-// Callbacks of a running node, each optional. They run on the control thread, except `waiting`, and
-// the call of `session` inside Start.
+// Callbacks of a running node, all optional. They run on the control thread, except `waiting`, and
+// except a call of `session` inside Start.
 struct IssuingNodeHooks {
   std::function<void(Now)> tick{};  // after the node's own work
-  // For each event of the registry's session, and at the start if there is a session already.
+  // Called for each event of the registry's session, and at the start if there is a session
+  // already.
   std::function<void(const SessionEvent&)> session{};
-  // For each registry tag that begins to be served, and for each deleted one.
+  // Called for each registry tag that begins to be served, and for each deleted one.
   std::function<void(const TagDefinition&)> tag_served{};
   std::function<void(const std::string& tag)> tag_deleted{};
-  SegmentTags::News waiting{};  // on any thread: waiting calls of a tag may succeed
+  SegmentTags::News waiting{};  // any thread; waiting calls of a tag may succeed now
 };
 
 // State of a node at one moment.
 struct IssuingNodeStatus {
-  ClaimStatus claim;                  // its machine ids combined, see Together
+  ClaimStatus claim;                  // all machine ids combined, see Together
   std::vector<ClaimStatus> claims{};  // of each machine id
   IdClockReport id_clock;
   std::optional<Milliseconds> ahead_of_registry{};  // local clock minus registry's, at last reading
   Milliseconds session_age{0};                      // 0 without a session
-  // The guessed layout was wrong, and no machine id was ever held: the owner must replace this node
+  // The guessed layout was wrong, and no machine id has been held. The owner must replace this node
   // by one with the registry's settings.
   bool misguessed = false;
   bool frozen = false;      // the cluster is frozen: no claims, no new ranges
-  bool tags_known = false;  // read from the registry, or from the cached definitions
-  // Why the registry's tags are ignored (TagFollower, rule 5a); empty: they are used.
+  bool tags_known = false;  // read from the registry or from the cache
+  // Why the registry's tags are ignored (TagFollower, rule 5a); empty if they are used.
   std::string root_trouble{};
-  // Why a call that names no tag would be refused. Equals why_not_serving while the default tag is
-  // disabled. STATES.md lists all reasons; Readiness says when a reason counts.
+  // Why a call without a tag would be refused; empty if it would be served. Equals why_not_serving
+  // while the default tag is disabled. STATES.md lists all reasons; Readiness defines when a reason
+  // counts.
   std::optional<std::string> why_not_ready = "it has just started";
-  // Why clients should use other servers: this one cannot issue an id of any tag.
+  // Why this server cannot issue an id of any tag, so that clients should use other servers; empty
+  // if it can.
   std::optional<std::string> why_not_serving = "it has just started";
   // Tags whose calls are refused; never null.
   std::shared_ptr<const RefusedTags> refused = std::make_shared<RefusedTags>();
   // Tags that are served by an earlier definition, with the reason; never null.
   std::shared_ptr<const OutdatedTags> outdated = std::make_shared<OutdatedTags>();
-  // Highest ledger of each tag that this node has seen; never null.
+  // The highest ledger that this node has seen of each tag; never null.
   std::shared_ptr<const TagFollower::Ledgers> highest = std::make_shared<TagFollower::Ledgers>();
-  // Last known definitions of the tags that the registry lost; never null.
+  // The last known definitions of tags that the registry has lost; never null.
   std::shared_ptr<const TagFollower::Definitions> lost =
       std::make_shared<TagFollower::Definitions>();
 };
 
-// Everything that issues ids in one process: claims held in the registry, the id clock, the
-// snowflake sequences under them, the tags that the registry defines, and the issuer that callers
-// use. firn-server and firn::Embedded share it; it has no network interface.
+// The part of a process that issues ids: claims in the registry, the id clock, the snowflake
+// sequences under the claims, the tags that the registry defines, and the issuer for callers.
+// firn-server and firn::Embedded both use it. It has no network interface.
 //
 //     coordinator, state folder                            made by the caller
 //        control loop: machine ids (keeper, bridge) -----+
@@ -120,43 +123,44 @@ struct IssuingNodeStatus {
 // thread may use issuer() and status().
 class IssuingNode {
  public:
-  // `clock` and `entropy` must outlive this. Holds one machine id, and one per sibling.
+  // `clock` and `entropy` must outlive this. The node holds one machine id, and one more per
+  // sibling.
   IssuingNode(const IssuingNodeOptions& options, IssuingNodeParts parts, const Clock& clock,
               Entropy& entropy);
   ~IssuingNode();  // stops
   IssuingNode(const IssuingNode&) = delete;
   IssuingNode& operator=(const IssuingNode&) = delete;
 
-  // For plugins and strategies besides the built-in ones. Fill before Start.
+  // For strategies and plugins in addition to the built-in ones. Fill before Start.
   Catalogue& catalogue() { return catalogue_; }
   const Catalogue& catalogue() const { return catalogue_; }
 
-  // For stores besides `registry`. Fill before Start.
+  // For stores in addition to `registry`. Fill before Start.
   SegmentTags& segments() { return segments_; }
   const SegmentTags& segments() const { return segments_; }
 
-  // kInvalid for contradictory options. Afterwards the node tries to claim a machine id until it is
-  // stopped. Whatever the hooks use must outlive Stop.
+  // Starts the node, which tries to claim a machine id until it is stopped. kInvalid for
+  // contradictory options. All objects that the hooks use must outlive Stop.
   Status Start(IssuingNodeHooks hooks = {});
 
-  // Like Start without a control thread: the caller is the control thread and calls loop().Round()
-  // repeatedly. For simulations, which control the time.
+  // Like Start, but without a control thread: the caller is the control thread and calls
+  // loop().Round() repeatedly. For simulations, which control the time.
   Status StartByHand();
 
-  // Waits at most `patience` until a machine id is held and the tags are known; otherwise returns
-  // the reason.
+  // Waits until a machine id is held and the tags are known, at most for `patience`. Returns the
+  // reason if that fails.
   Status WaitUntilServing(Milliseconds patience) const;
 
-  // Leaves the numbers that this server owns to others, and takes theirs from then on. For the
-  // beginning of a drain.
+  // Hands the tags that this server owns over to other servers, and takes numbers from them
+  // afterwards. For the beginning of a drain.
   void HandOver();
   // The owners of tags with buffer = owner.
   TagOwners& owners() { return owners_; }
   const TagOwners& owners() const { return owners_; }
 
   // Refuses new calls with DRAINING, closes all strategies, and gives the machine id and unused
-  // ranges back. Waits for the registry's answer at most for the claim's release_wait; after
-  // StartByHand it does not wait, and the caller runs rounds until has_stopped(). Idempotent.
+  // ranges back. Waits for the registry's answer, at most for the claim's release_wait. After
+  // StartByHand it does not wait; the caller runs rounds until has_stopped(). Idempotent.
   void Stop();
   bool has_stopped() const;
 
@@ -167,8 +171,8 @@ class IssuingNode {
   // The claims' options, completed by the cluster's settings.
   const ClaimOptions& claim_options() const { return options_.claim; }
   WallMs id_time() const { return id_clock_.Last(); }
-  // Whether it holds a machine id and the registry has confirmed its claims since the last
-  // reconnection (Keeper::checked). Control thread only.
+  // Returns whether the node holds a machine id and the registry has confirmed its claims since the
+  // last reconnection (Keeper::checked). Control thread only.
   bool claim_checked() const { return machine_ids_.checked(); }
   ControlLoop& loop() { return loop_; }
   IssuingNodeStatus status() const;  // its claim's `uuid` is set once the cluster is known
@@ -200,7 +204,7 @@ class IssuingNode {
   Issuer issuer_;
 
   ControlLoop loop_;
-  MachineIds machine_ids_;  // on the loop's thread, as all members below except status_
+  MachineIds machine_ids_;  // used on the loop's thread, like all members below except status_
   const std::unique_ptr<TagMemory> kept_;  // null: no cached tags
   TagOwners owners_;
   SegmentTags segments_;
@@ -208,7 +212,7 @@ class IssuingNode {
   LayoutEndWatch layout_end_;
   IssuingNodeHooks hooks_;
   std::optional<Milliseconds> ahead_of_registry_;
-  int64_t session_ = 0;  // at the last tick; session_since_ is its beginning
+  int64_t session_ = 0;  // at the last tick; began at session_since_
   BootMs session_since_;
   Readiness ready_, serving_;
   std::optional<MetaWatch> guess_watch_;  // until a machine id is held
@@ -218,7 +222,7 @@ class IssuingNode {
   std::atomic<bool> ledgers_kept_ = false;  // saved in kept_ after the stop
 
   mutable std::mutex status_mutex_;
-  IssuingNodeStatus status_;  // under status_mutex_; as of the last tick
+  IssuingNodeStatus status_;  // under status_mutex_; from the last tick
   bool stopped_ = false;
 };
 

@@ -16,25 +16,25 @@
 namespace firn {
 namespace {
 
-// How long a start waits for a session. A node that remembers a cluster may start without a
+// How long a start waits for a session. A node whose folder remembers a cluster may start without a
 // session.
 constexpr Milliseconds kConnectPatience{2'000};
 constexpr Milliseconds kConnectPatienceRemembered = ClaimOptions{}.offline_start_after;
 
 constexpr Milliseconds kAnswerPatience{5'000};
-// A new directory has a file for each slot, on a disk that may be busy.
+// Creating a directory writes a file for each slot, to a disk that may be busy.
 constexpr Milliseconds kMakePatience{60'000};
 
-// How many machine ids of each rack a directory gets: all of them would be a thousand files, each
-// synced, for the few programs of one host. `firn init` creates any number of them.
+// Number of machine ids per rack in a new directory. All machine ids would be a thousand files,
+// each synced, for the few programs of one host. `firn init` can create any number.
 constexpr uint32_t kLocalWorkers = 16;
 
 constexpr std::string_view kDir = "dir://";
 
 bool IsDirectory(const ClusterPlace& place) { return place.registry.starts_with(kDir); }
 
-// Warns about a directory in memory: after a reboot it is empty, and a new cluster in it may issue
-// the ids of the lost one.
+// Warns about a directory in memory: a reboot empties it, and a new cluster in it may issue the ids
+// of the lost one.
 void ReportMemory(const ClusterPlace& place) {
   const std::string path =
       place.registry.substr(kDir.size(), place.registry.find('?') - kDir.size());
@@ -55,8 +55,8 @@ Result<std::unique_ptr<Coordinator>> Open(const ClusterPlace& place, Millisecond
   return opened;
 }
 
-// The folder's last claim. A damaged hint is ignored, as in a claim; a hint of another format is an
-// error, because the folder belongs to another version.
+// Returns the folder's last claim. A damaged hint is ignored, as it is when a machine id is
+// claimed. A hint of another format is an error, because the folder belongs to another version.
 Result<std::optional<Hint>> Remembered(StateFolder& folder) {
   const Result<std::string> text = folder.ReadHint();
   if (!text.ok()) return std::optional<Hint>();
@@ -65,7 +65,7 @@ Result<std::optional<Hint>> Remembered(StateFolder& folder) {
   return hint.ok() ? std::optional(*std::move(hint)) : std::nullopt;
 }
 
-// Uses a coordinator of its own, whose timeout allows for the slow creation.
+// Uses a separate coordinator, whose timeout is long enough for the slow creation.
 Status MakeLocalCluster(const ClusterPlace& place, const Clock& clock, Entropy& entropy) {
   FIRN_ASSIGN(const auto coordinator, Open(place, kMakePatience, clock, entropy));
   BlockingCoordinator registry(*coordinator, clock);
@@ -79,11 +79,11 @@ Status MakeLocalCluster(const ClusterPlace& place, const Clock& clock, Entropy& 
       .workers = std::min(std::max(kLocalWorkers, place.workers_min), split.workers()),
       .default_strategy = place.default_strategy};
   const Status made = MakeCluster(registry, plan, entropy);
-  // Another program may have created it first.
+  // kConflict: another program has created the cluster first.
   return made.code() == Code::kConflict ? Status() : made;
 }
 
-// The root node of the cluster; kNotFound if there is none, kUnavailable without an answer.
+// Returns the root node of the cluster; kNotFound if there is none, kUnavailable without an answer.
 Result<ClusterMeta> AwaitCluster(BlockingCoordinator& registry, Milliseconds patience) {
   FIRN_TRY(registry.Connect(patience));
   FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry));
@@ -108,11 +108,11 @@ Status RefuseLost(const ClusterPlace& place, const Hint& remembered) {
                   RestoreCommandOf(place, remembered));
 }
 
-// Takes over the cluster's layout, or refuses a different one.
+// Adopts the cluster's layout, or refuses a different requested one.
 Status TakeOver(const ClusterPlace& place, const ClusterMeta& meta,
                 const std::optional<Hint>& remembered, JoinedCluster& joined) {
-  // Another cluster may have replaced the folder's by mistake. The node stays in the known one, so
-  // that it prints the command that restores it; the claim refuses the other.
+  // Another cluster may have replaced the remembered one by mistake. The node stays in the
+  // remembered one and prints the command that restores it; the claim refuses the other cluster.
   if (remembered && remembered->uuid != meta.uuid) return {};
   if (remembered && remembered->layout != meta.layout) {
     return Invalid("cluster " + meta.uuid + " has come back with the layout " + meta.layout +
@@ -141,7 +141,8 @@ Layout BestGuess(const ClusterPlace& place, const std::optional<Hint>& remembere
   return remembered ? Layout::Parse(remembered->layout).value_or(Layout::Firn()) : Layout::Firn();
 }
 
-// The split of the machine id that the folder remembers; the layout's own if it remembers none.
+// Returns the split of the machine id that the folder remembers; the layout's own split if the
+// folder remembers none.
 RackSplit SplitGuess(const Layout& layout, const std::optional<Hint>& remembered) {
   const RackSplit usual = RackSplit::Default(layout);
   if (!remembered) return usual;

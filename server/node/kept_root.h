@@ -7,11 +7,12 @@
 
 namespace firn {
 
-// Reads the copy of the root node's settings, <stem>.<uuid>.root in the state folder. kNotFound, or
-// why the file cannot be used. `stem`: the folder and the first part of the files' names. Blocks.
+// Reads the copy of the root node's settings, <stem>.<uuid>.root in the state folder. kNotFound if
+// there is no file; other errors if it is unusable. `stem` is the common beginning of the files'
+// paths. Blocks.
 Result<RootSettings> ReadKeptRoot(const std::string& stem, const std::string& uuid);
 
-// Replaces the file; the settings name the cluster. Blocks.
+// Replaces the file of the cluster that `settings` names. Blocks.
 Status WriteKeptRoot(const std::string& stem, const RootSettings& settings);
 
 }  // namespace firn

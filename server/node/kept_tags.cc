@@ -1,7 +1,6 @@
 #include "server/node/kept_tags.h"
 
 #include <cerrno>
-#include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -14,19 +14,20 @@
 
 namespace firn {
 
-// Returns a node as KnownTag has it: of the ledger, which moves all the time, only whether ids of
-// this form may be out. `before`: the tag as it was known.
+// Returns the node in the form that KnownTag contains. Because the ledger changes constantly, only
+// the fact remains whether ids of this form may have been issued. `before` is the previously known
+// tag.
 TagNode WithoutLedger(TagNode node, const KnownTag& before);
 
-// The ledgers of a cluster's tags, as one server knows them. What never falls in a registry that
-// loses nothing is high + returned. A reading in which it has fallen changes nothing here, unless
-// it continues above everything known.
+// The ledgers of a cluster's tags that this server has read. In a registry that loses no data, high
+// + returned never falls. A reading with a lower sum is ignored, unless its `high` is above all
+// known numbers.
 class KnownLedgers {
  public:
-  // Returns true if the reading changed something.
+  // Records a reading. Returns true if it is new.
   bool Note(const std::string& tag, int64_t high, int64_t returned);
 
-  // `tags` with these ledgers in their nodes.
+  // Returns `tags` with these ledgers in their nodes.
   KnownTags In(KnownTags tags) const;
 
  private:
@@ -40,34 +41,35 @@ class KnownLedgers {
   std::map<std::string, At> ledgers_{};
 };
 
-// Remembers tags beyond the life of the process, so that a start without the registry serves what
-// it is to serve, and nothing under a name whose definition it has never read.
+// Stores tag definitions across restarts. So a start without the registry can serve the known tags,
+// and refuses names whose definitions were never read.
 class TagMemory {
  public:
   virtual ~TagMemory() = default;
 
-  // `done` is called later, on the control thread, with the stored tags of the cluster; kNotFound,
-  // or why they are unusable.
+  // `done` is called later, on the control thread, with the stored tags of the cluster; kNotFound
+  // if there are none, or the reason why they are unusable.
   using Loaded = std::function<void(Result<KnownTags> kept)>;
   virtual void Read(const std::string& uuid, Loaded done) = 0;
 
-  // `done` is called later, on the control thread: ok once the tags are durable; after an error
-  // nothing is stored. One at a time.
+  // `done` is called later, on the control thread: ok once the tags are durable. After an error,
+  // nothing is stored. At most one write at a time.
   using Kept = std::function<void(const Status& kept)>;
   virtual void Keep(const std::string& uuid, const KnownTags& tags, Kept done) = 0;
 
-  // How implementations with a thread of their own call `done` on the control thread. Call first.
+  // Sets how implementations with their own thread call `done` on the control thread. Must be
+  // called first.
   virtual void SetControl(const PostToControl&) {}
 };
 
-// A TagMemory in a state folder, with one file per cluster: <stem>.<uuid>.tags. Files are read and
-// written on a thread of its own, since a disk may stall. If new content cannot be written, the
-// file is removed: a start without definitions is safer than one with old ones.
+// A TagMemory in a state folder, with one file per cluster: <stem>.<uuid>.tags. A separate thread
+// reads and writes the files, because a disk may stall. If new content cannot be written, the file
+// is removed, because a start without definitions is safer than one with outdated ones.
 //
 // Read, Keep: one thread. Destroy before the control thread ends.
 class KeptTags final : public TagMemory {
  public:
-  // `stem`: the folder and the first part of the file's name.
+  // `stem` is the common beginning of the files' paths.
   explicit KeptTags(std::string stem) : stem_(std::move(stem)) {}
 
   // Reads the file on the caller's thread. Blocks.

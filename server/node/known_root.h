@@ -10,7 +10,7 @@
 
 namespace firn {
 
-// What the state of a cluster's root node means for the tags in the same tree.
+// The state of a cluster's root node. It determines whether the tags in the same tree can be used.
 enum class RootState {
   kUnread,      // no answer yet
   kWhole,       // the tags can be used
@@ -21,26 +21,26 @@ enum class RootState {
   kForeign,     // it belongs to another cluster
 };
 
-// Returns the message with the advice to run the restore command that the server prints.
+// Appends the advice to run the restore command that the server prints.
 std::string WithRestoreAdvice(const std::string& message);
 
-// The root node as this process has read it, and what its last reading means. Control thread.
+// The root node that this process has read, and the state of the last reading. Control thread.
 class KnownRoot {
  public:
   // `uuid`: the cluster's, if known.
   explicit KnownRoot(std::string uuid) : uuid_(std::move(uuid)) {}
 
-  // Judges a reading that came after a sync.
+  // Records a reading that was made after a sync.
   void Note(const std::optional<Node>& node);
 
   RootState state() const { return state_; }
-  // Why the tags in its tree are ignored, and what to do; empty if they are used.
+  // Why the tags in the tree are ignored, with the remedy; empty if they are used.
   const std::string& why_not() const { return why_not_; }
   const std::string& uuid() const { return uuid_; }
   // The last whole or frozen root node.
   const std::optional<ClusterMeta>& meta() const { return meta_; }
 
-  // Whether the registry no longer contains, or never contained, the nodes of the cluster.
+  // Returns whether the registry has lost the nodes of the cluster, or never contained them.
   bool lost() const { return state_ >= RootState::kMissing; }
   bool whole() const { return state_ == RootState::kWhole; }
 

@@ -12,7 +12,7 @@ namespace {
 
 bool IsHeld(const ClaimStatus& claim) { return claim.machine.has_value(); }
 
-// Higher: closer to holding.
+// Returns a rank that is higher the closer the state is to holding a machine id.
 int RankOf(ClaimState state) {
   switch (state) {
     case ClaimState::kHolding:
@@ -41,7 +41,8 @@ void ClaimBridge::Adopt(std::shared_ptr<Claim> claim) {
   const Tick first = claim->first_tick();
   before_first_ = first - 1;
   ++use_.adopted;
-  // The clock first: a claim resumed after the wall clock was set back begins ahead of it.
+  // The clock is raised first: a claim that is resumed after the wall clock was set back begins
+  // ahead of that clock.
   ticks_.RaiseTo(first);
   const Status adopted = snowflake_.Adopt(std::move(claim));
   if (!adopted.ok())
@@ -71,7 +72,7 @@ MachineIds::MachineIds(size_t count, const MakeKeeper& make, IdClock& id_clock, 
     kept_.push_back(std::make_unique<Kept>(lanes.back(), ticks, use_));
     kept_.back()->keeper = make(i, kept_.back()->bridge);
   }
-  // A single machine id uses its lane directly, without indirection.
+  // With a single machine id, its lane is used directly.
   strategy_ = lanes.front();
   if (count > 1) strategy_ = std::make_shared<SnowflakeLanes>(std::move(lanes));
 }
@@ -80,9 +81,9 @@ void MachineIds::OnSession(const SessionEvent& event) {
   for (const auto& one : kept_) one->keeper->OnSession(event);
 }
 
-// Ticks the first keeper last. At a start each keeper sets the id clock from its own grant, and the
+// Calls the first keeper last. At a start, each keeper sets the id clock from its own grant. The
 // previous process certainly held the first machine id, but perhaps not the others. Each call
-// re-reads the id clock, since the previous keeper may have set it.
+// re-reads the id clock, because the previous keeper may have set it.
 void MachineIds::Tick(Now now) {
   for (size_t i = kept_.size(); i > 0; --i) {
     kept_[i - 1]->keeper->Tick({now, id_clock_.Advance(now)});

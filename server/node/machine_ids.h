@@ -19,15 +19,15 @@
 
 namespace firn {
 
-// What each machine id after the first has of its own: an owner name in the slot's record, so that
-// it does not resume a sibling's claim, and state files for the same reason.
+// The parts of each machine id after the first. It has a separate owner name in the slot's record
+// and separate state files, so that it does not resume a sibling's claim.
 struct SiblingClaim {
   std::string owner;
   std::unique_ptr<StateFolder> folder;
 };
 
-// Whether the id clock may still be set: no keeper of this process holds a claim, and none has
-// issued an id. Shared by these keepers. Owned by the control thread.
+// Determines whether the id clock may still be set: no keeper of this process may hold a claim or
+// have issued an id. Shared by these keepers. Owned by the control thread.
 struct IdClockUse {
   int adopted = 0;  // claims in use
   bool issued = false;
@@ -35,15 +35,15 @@ struct IdClockUse {
   bool begun() const { return adopted > 0 || issued; }
 };
 
-// Passes the keeper's claims to the snowflake strategy, and the strategy's last tick to the keeper.
+// Passes a keeper's claims to the snowflake strategy, and the strategy's last tick to the keeper.
 // Control thread. All references must outlive this.
 class ClaimBridge final : public ClaimUser {
  public:
   ClaimBridge(Snowflake& snowflake, TickSource& ticks, IdClockUse& use)
       : snowflake_(snowflake), ticks_(ticks), use_(use) {}
 
-  // If the strategy refuses the claim (a defect, or lack of memory), no id is ever issued under it:
-  // the keeper safely holds it without use, and the log reports the cause.
+  // If the strategy refuses the claim (a defect, or lack of memory), no id is issued under it: the
+  // keeper holds it unused, which is safe, and the log reports the cause.
   void Adopt(std::shared_ptr<Claim> claim) override;
   // Does nothing once the id clock is in use: this keeper does not know the other keepers' ids.
   WallMs SetIdClock(WallMs time, Now now) override;
@@ -57,9 +57,9 @@ class ClaimBridge final : public ClaimUser {
   Tick before_first_;  // returned by Last while no tick has been used
 };
 
-// The machine ids of one process: a keeper for each, and a sequence that issues under its claim.
-// They share the registry's session and the id clock, and nothing else. To the registry they look
-// like separate servers, and losing one stops only its own sequence.
+// The machine ids of one process. Each has a keeper, and a sequence that issues ids under the
+// keeper's claim. They share only the registry's session and the id clock. For the registry they
+// are separate servers, and the loss of one stops only its own sequence.
 //
 // Owned by the control thread; any thread may use strategy()'s object.
 class MachineIds {
@@ -78,7 +78,7 @@ class MachineIds {
   void Release(Now now);
 
   bool holds() const;
-  // Whether it holds a machine id, and every held one is checked (Keeper::checked).
+  // Returns whether a machine id is held and all held ones are checked (Keeper::checked).
   bool checked() const;
   std::vector<ClaimStatus> status(const KeeperTime& now) const;
 
@@ -98,10 +98,10 @@ class MachineIds {
   std::shared_ptr<Strategy> strategy_;
 };
 
-// Combines the states of all machine ids. The state is that of the first held one, else of the one
-// closest to being held, so it is released only when all are. The bound is the highest of all, held
-// or not, since no other server may use ids below it. If the selected claim has no reason, that of
-// another one is used.
+// Combines the states of all machine ids. The state is that of the first held machine id, otherwise
+// of the one that is closest to being held. So it is `released` only when all are. The bound is the
+// highest of all, held or not, because no other server may use ids below it. If the selected claim
+// has no reason, the reason of another one is used.
 ClaimStatus Together(const std::vector<ClaimStatus>& claims);
 
 }  // namespace firn

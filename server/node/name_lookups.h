@@ -16,41 +16,61 @@
 
 namespace firn {
 
-// Looks up in the registry the tags that calls name and that this server does not know: the
-// definition of a new tag may not have arrived yet. Each call waits for a reading that is sent
-// after its arrival; calls that wait for the same name share one.
+// Looks up unknown tags of calls in the registry, because the definition of a new tag may not have
+// arrived yet. If the cluster's settings permit it, creates missing tags
+// (registry/cluster/first_use.h). Each call waits for a reading that is sent after its arrival;
+// calls that wait for the same name share a reading.
 //
 // Owned by the control thread, except Seek.
 class NameLookups final : public TagSeeker {
  public:
-  // Maximum number of lookups per second. Calls beyond that are refused, and may be retried.
+  // Maximum number of lookups per second. Further calls are refused and can be retried.
   static constexpr int kPerSecond = 100;
+  // Maximum number of created tags per second.
+  static constexpr int kCreatedPerSecond = 10;
 
-  // `there` is called for a tag that was found; calls for it wait until it is served.
-  NameLookups(Coordinator& coordinator, std::function<void(const std::string& tag)> there)
-      : there_(std::move(there)), async_registry_(coordinator) {}
+  // No tags are created for this time after the beginning of a session. Meanwhile, servers that
+  // remember data that the registry has lost can freeze the cluster.
+  static constexpr Milliseconds kNotCreatedFor{3'000};
+
+  // `there` is called for a tag that exists; calls for it wait until it is served. `creatable`
+  // returns false if this server knows a reason not to create a tag of this name.
+  NameLookups(Coordinator& coordinator, std::function<void(const std::string& tag)> there,
+              std::function<bool(const std::string& tag)> creatable)
+      : there_(std::move(there)), creatable_(std::move(creatable)), async_registry_(coordinator) {}
 
   // Does the work that is due. Call about every 50 ms.
   void Tick(BootMs now);
 
-  Found Seek(std::string_view name, uint64_t& ticket) override;  // any thread
+  // Any thread.
+  Found Seek(std::string_view name, uint64_t& ticket, bool may_create) override;
 
  private:
-  // Readings for one name, numbered from 1.
+  // The readings for one name, numbered from 1.
   struct Readings {
     uint64_t sent = 0;      // the reading in flight, or the last one
     uint64_t answered = 0;  // the last reading that has ended
     uint64_t wanted = 0;
+    bool may_create = false;           // whether one of the calls may create the tag
     Found found = Found::kUnanswered;  // result of the last reading
-    BootMs idle_since;                 // when it ended, or a call asked for it last
+    BootMs idle_since;  // when the reading ended, or the time of the last call for it
   };
 
-  std::vector<std::string> TakeWanted(BootMs now);
-  Task<> LookUp(std::string name);
+  // Returns the names to look up, each with the right to create it.
+  std::vector<std::pair<std::string, bool>> TakeWanted(BootMs now);
+  Task<> LookUp(std::string name, bool may_create);
+  Task<Found> Use(std::string name, bool may_create);
+  bool MayCreateNow(const std::string& name) const;
 
   const std::function<void(const std::string& tag)> there_;
+  const std::function<bool(const std::string& tag)> creatable_;
   AsyncRegistry async_registry_;
-  std::map<std::string, Task<>> in_flight_;  // readings in flight, or just ended
+  std::map<std::string, Task<>> in_flight_;  // readings in flight or just ended
+  int creations_left_ = kCreatedPerSecond;
+  int unfinished_ = 0;     // creations that wait or are in flight
+  bool creating_ = false;  // whether a creation is in flight
+  int64_t session_ = 0;
+  BootMs session_since_;
 
   std::mutex mutex_;                                       // guards the members below
   std::map<std::string, Readings, std::less<>> readings_;  // by name

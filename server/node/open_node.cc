@@ -18,18 +18,20 @@ bool IsStatic(const NodePlace& place) { return place.registry.starts_with(kStati
 
 Layout StaticLayout(const NodePlace& place) { return place.layout.value_or(Layout::Firn()); }
 
-// The prefix of a folder's files for machine id `number`, counted from 0. The first one's is the
-// same as with a single machine id, so that changing the number of machine ids keeps its claim.
+// Returns the prefix of a folder's files for machine id `number`, counted from 0. The prefix of the
+// first one is the same as with a single machine id, so that the claim survives a change of the
+// number of machine ids.
 std::string StemOf(const OwnerName& owner, uint32_t number) {
   return number == 0 ? owner.file_stem() : Cat(owner.file_stem(), ".", number + 1);
 }
 
-// The prefix of files that belong to all machine ids.
+// Returns the prefix of files that belong to all machine ids.
 std::string StemIn(const NodePlace& place, const OwnerName& owner) {
   return place.state_dir + "/" + owner.file_stem();
 }
 
-// A static machine id's grant is on disk, and only one process per host may use the machine id.
+// The grant of a static machine id is on disk, and only one process per host may use the machine
+// id.
 Result<std::unique_ptr<PosixStateFolder>> OpenState(const NodePlace& place, std::string stem) {
   StatePlace state{.folder = place.state_dir,
                    .stem = std::move(stem),
@@ -45,13 +47,14 @@ Result<std::unique_ptr<PosixStateFolder>> OpenState(const NodePlace& place, std:
   return folder;
 }
 
-// How many workers per rack a cluster created for this node needs: twice its machine ids, because
-// after a crash without a grant the old slots stay taken until their bounds have passed.
+// Returns the number of workers per rack that a cluster created for this node needs: twice its
+// machine ids, because after a crash without a grant the old slots remain in use until their bounds
+// have passed.
 uint32_t WorkersFor(const NodePlace& place, std::optional<uint32_t> worker) {
   return worker ? *worker + 1 : 2 * place.machine_ids;
 }
 
-// A static machine id is assigned by the operator: there is no registry.
+// Opens a node with a static machine id, which the operator assigns. There is no registry.
 Result<std::unique_ptr<IssuingNode>> OpenStatic(const NodePlace& place, IssuingNodeOptions options,
                                                 const Clock& clock, Entropy& entropy,
                                                 std::unique_ptr<StateFolder> folder) {
@@ -104,31 +107,27 @@ Status CheckStateFileSystem(const NodePlace& place, std::string_view foreign) {
   return {};
 }
 
-Result<std::unique_ptr<IssuingNode>> OpenNode(const NodePlace& place, const OwnerName& owner,
-                                              IssuingNodeOptions options, const Clock& clock,
-                                              Entropy& entropy, const ReadFolder& read) {
-  options.claim.time_namespace = TimeNamespace();
-  FIRN_TRY(CheckMachineIds(place, options.claim).WithContext("the number of machine ids"));
+Result<NodeParts> OpenParts(const NodePlace& place, const OwnerName& owner,
+                            const ClaimOptions& claim) {
+  FIRN_TRY(CheckMachineIds(place, claim).WithContext("the number of machine ids"));
   FIRN_ASSIGN(auto folder, OpenState(place, StemOf(owner, 0)));
-  NodeParts ground{.folder = std::move(folder), .kept = nullptr};
+  NodeParts parts{.folder = std::move(folder), .kept = nullptr, .time_namespace = TimeNamespace()};
   for (uint32_t number = 1; number < place.machine_ids; ++number) {
     FIRN_ASSIGN(auto more, OpenState(place, StemOf(owner, number)));
-    ground.more_folders.push_back(std::move(more));
+    parts.more_folders.push_back(std::move(more));
   }
-  if (read) read(options.claim);
-  if (!IsStatic(place)) {
-    ground.kept = std::make_unique<KeptTags>(StemIn(place, owner));
-  }
-  return OpenNodeOn(std::move(ground), place, owner, std::move(options), clock, entropy);
+  if (!IsStatic(place)) parts.kept = std::make_unique<KeptTags>(StemIn(place, owner));
+  return parts;
 }
 
 Result<std::unique_ptr<IssuingNode>> OpenNodeOn(NodeParts ground, const NodePlace& place,
                                                 const OwnerName& owner, IssuingNodeOptions options,
                                                 const Clock& clock, Entropy& entropy) {
+  options.claim.time_namespace = ground.time_namespace;
   options.claim.session_timeout = place.session_timeout;
   ClaimantIdentity& self = options.claim.identity;
   self.owner = owner.TextIn(ground.folder->grant_identity().lock, self.host);
-  // A directory's timestamps come from this host's clock, so they always agree with it.
+  // A directory's timestamps come from this host's clock, so they cannot confirm it.
   options.id_clock.registry_has_clock = place.registry.starts_with("zk:");
   options.claim.registry_shares_clock = place.registry.starts_with("dir:");
   options.id_clock.registry_skew_max = options.claim.skew_max;
@@ -146,7 +145,8 @@ Result<std::unique_ptr<IssuingNode>> OpenNodeOn(NodeParts ground, const NodePlac
                                                   .claim_window = options.claim.window,
                                                   .open = std::move(ground.open)},
                                                  *ground.folder, clock, entropy));
-  // A guessed split must not refuse a rack that the cluster may have; its keeper checks it later.
+  // A guessed split must not refuse a rack that the cluster may have. The keeper checks the rack
+  // later.
   if (cluster.known) FIRN_TRY(cluster.split.Join(worker.value_or(0), options.claim.rack).status());
   options.claim.layout = cluster.layout;
   options.split = cluster.split;

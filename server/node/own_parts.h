@@ -9,16 +9,16 @@
 
 namespace firn {
 
-// Makes a store and checks its name. An exception of the maker is an error.
+// Makes a store and checks its name. Returns an error if the maker throws.
 Result<std::unique_ptr<RangeStore>> MakeOwnStore(const std::string& name,
                                                  const Extensions::StoreMaker& maker);
 
 // Starts and stops a program's own strategies. Stop may run on another thread than the makers, once
-// no strategy is made any more.
+// no more strategies are made.
 class OwnStrategies {
  public:
   // Wraps `maker` so that each strategy is started once, even if it serves several tags. This must
-  // outlive the result. Null for null.
+  // outlive the result. Returns null if `maker` is null.
   Extensions::StrategyMaker Started(Extensions::StrategyMaker maker);
 
   void Stop();

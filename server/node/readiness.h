@@ -8,14 +8,14 @@
 
 namespace firn {
 
-// Whether clients should use this server, i.e. whether it could issue an id now. A fault counts
-// once it has lasted for kStands, so that a claim that is lost and soon regained turns no client
-// away. Its end counts at once. Thread-compatible.
+// Determines whether clients should use this server: whether it can issue an id now. A fault counts
+// only after it has lasted for kStands, so that clients do not leave when a claim is lost and soon
+// regained. The end of a fault counts at once. Thread-compatible.
 class Readiness {
  public:
   static constexpr Milliseconds kStands{1'000};
 
-  // `refusal`: what a call would get now; empty: it would get an id.
+  // Records the refusal that a call would get now; empty if it would get an id.
   void Note(const std::optional<Refusal>& refusal, BootMs now) {
     if (!refusal) {
       why_not_.reset();
@@ -30,7 +30,8 @@ class Readiness {
     since_.reset();
   }
 
-  // Why it is not ready; empty if it is. Not ready before the first Note without a refusal.
+  // Why the server is not ready; empty if it is ready. It is not ready before the first Note
+  // without a refusal.
   const std::optional<std::string>& why_not() const { return why_not_; }
 
  private:

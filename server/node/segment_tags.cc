@@ -70,7 +70,7 @@ Result<std::shared_ptr<Strategy>> SegmentTags::Make(const TagDefinition& tag) {
       served.strategy->Stop();
     }
     served.ending.push_back(std::move(served.strategy));
-    source->Distrust(tag.name);  // its earlier ranges may lie far below the ledger
+    source->Distrust(tag.name);  // its earlier ranges may be far below the ledger
   }
   served = {.form = FormOf(tag),
             .store = tag.store,
@@ -101,7 +101,7 @@ Result<RangeSource*> SegmentTags::SourceOf(const TagDefinition& tag) const {
 Result<std::shared_ptr<RangedStrategy>> SegmentTags::MakeStrategy(const TagDefinition& tag,
                                                                   RangeSource& source) {
   RangedParts parts{.source = source, .clock = clock_, .entropy = entropy_};
-  // Called on the threads of sources, also during a visit.
+  // Called on the sources' threads, also during VisitLocked.
   parts.news = [stirred = stirred_, news = news_, name = tag.name] {
     std::unique_lock lock(stirred->mutex);
     stirred->tags.push_back(name);
@@ -161,7 +161,7 @@ void SegmentTags::Saw(const std::string& tag, const std::optional<TagNode>& node
     if (known) served->second.deleted = node->deleted;
     const bool redefined = known && (node->deleted || served->second.form != FormOf(node->tag));
     lock.unlock();
-    // Even if the edit is reverted before it is served, the tag needs another strategy.
+    // The tag needs a new strategy, even if the edit is reverted before it is served.
     if (redefined && Abandon(tag) && redefined_) redefined_(tag);
     if (!node->tag.HasLedger()) return;
   }
@@ -204,7 +204,8 @@ void SegmentTags::ForgetEnded(Served& served) {
   });
 }
 
-// Logs changes of the error that keeps a tag's numbers from arriving, at most once per kTellEvery.
+// Logs changes of the error that prevents a tag's numbers from arriving, at most once per
+// kTellEvery.
 void SegmentTags::LogTroublesLocked(BootMs now) {
   if (now < look_at_) return;
   look_at_ = now + kReadEvery;
@@ -254,7 +255,7 @@ bool SegmentTags::settled() const {
   return true;
 }
 
-// Sums up all sources, since the tag may have had another source before.
+// Adds up all sources, because the tag may have had another source before.
 int64_t SegmentTags::WastedBySources(const std::string& tag) const {
   int64_t wasted = dated_->wasted(tag);
   for (const auto& [name, source] : sources_) wasted += source->wasted(tag);

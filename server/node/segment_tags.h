@@ -24,10 +24,10 @@
 
 namespace firn {
 
-// The segment and dated tags of one node: their range sources and strategies. A tag name keeps its
-// strategy while form (FormOf), store, buffer and zone stay the same: other edits keep the numbers
-// in memory. A strategy serves one form only: as soon as this node, its ledger included, reads the
-// tag in another form, the strategy is abandoned.
+// The segment and dated tags of one node: their range sources and strategies. A tag keeps its
+// strategy, with the numbers in memory, through edits that do not change form (FormOf), store,
+// buffer or zone. A strategy serves only one form: as soon as this node or its ledger reads the tag
+// in another form, the strategy is abandoned.
 //
 // Add*, On*: before the control loop starts. Make, Saw, Tick: control thread. status(): any thread.
 // StopAll: the thread that owns the node.
@@ -38,23 +38,24 @@ class SegmentTags {
   SegmentTags(Coordinator& registry, PostToControl control, const Clock& clock, Entropy& entropy);
   ~SegmentTags();
 
-  // Tags whose `store` is this store's name get their ranges from it, under their ledgers.
-  // kConflict if the name is taken.
+  // Adds a store. Tags whose `store` is its name get their ranges from it, covered by their
+  // ledgers. kConflict if the name is in use.
   Status AddStore(std::unique_ptr<RangeStore> store);
 
   // Like AddStore for a source that handles the ledger itself.
   Status AddSource(std::string name, std::unique_ptr<RangeSource> source);
 
-  // Like AddSource for dated tags, which name no store. Initially a source in the registry.
+  // Sets the source of dated tags, which do not name a store. Initially it is a source in the
+  // registry.
   void SetDatedSource(std::unique_ptr<RangeSource> source) { dated_ = std::move(source); }
 
-  // Tags with buffer = owner are refused without it. Must outlive this.
+  // Without this call, tags with buffer = owner are refused. `owners` must outlive this.
   void SetOwners(TagOwners& owners) { owners_ = &owners; }
 
-  // The registry's clock, for such a source.
+  // The registry's clock, for a source of dated tags.
   RegistryTime& registry_time() { return registry_time_; }
 
-  // For such sources.
+  // The ledgers, for sources that are added.
   Ledger& ledger() { return ledger_; }
   const PostToControl& control() const { return control_; }
 
@@ -63,41 +64,43 @@ class SegmentTags {
   void OnNews(News news) { news_ = std::move(news); }
 
   // `redefined` is called, on the control thread, for a tag whose node has another form than its
-  // strategy: the strategy is closed, and the definition must be re-read.
+  // strategy. The strategy has been closed, and the definition must be re-read.
   void OnRedefined(std::function<void(const std::string& tag)> redefined) {
     redefined_ = std::move(redefined);
   }
 
-  // Returns the tag's strategy. kNotFound: there is no store of that name here; kInvalid: the store
-  // cannot serve such a tag.
+  // Returns the tag's strategy. kNotFound: this node does not have the tag's store; kInvalid: the
+  // store cannot serve such a tag.
   Result<std::shared_ptr<Strategy>> Make(const TagDefinition& tag);
 
   // Records a reading of a tag's node; nullopt: the node is missing.
   void Saw(const std::string& tag, const std::optional<TagNode>& node);
 
-  // Records the node as it was when this server was last stopped.
+  // Records the node from before this server was stopped last (Ledger::Remember).
   void Remember(const std::string& tag, const TagNode& node) { ledger_.Remember(tag, node); }
 
-  // Does the work that is due. Visits busy tags at every call and all others once a second, so that
-  // thousands of idle tags cost little.
+  // Does the work that is due. Visits busy tags at every call and all other tags once a second, so
+  // that thousands of idle tags cost little.
   void Tick(BootMs now);
   static constexpr Milliseconds kVisitAllEvery{1'000};
 
-  // Closes all strategies, also those made later, and begins to give unused numbers back.
+  // Closes all strategies, also later ones, and begins to give unused numbers back.
   void Stop();
-  // After Stop: true once nothing is in flight.
+  // After Stop: returns true once nothing is in flight.
   bool settled() const;
-  // Stops, and waits at most `patience` until it is settled. The control loop must run.
+  // Calls Stop, and waits until settled(), at most for `patience`. The control loop must be
+  // running.
   void StopAll(Milliseconds patience);
 
   std::map<std::string, SegmentStatus> status() const;
-  // Status of one tag; nullopt: it is not served here. Unlike status(), it delays the control
-  // thread for one tag only.
+  // Returns the status of one tag; nullopt if it is not served here. Unlike status(), this delays
+  // the control thread for one tag only.
   std::optional<SegmentStatus> status(const std::string& tag) const;
 
-  // The stores, and whether each permits tags without a buffer. Call once all are added.
+  // Returns the stores, and whether each permits tags without a buffer. Call once all stores are
+  // added.
   std::map<std::string, bool> stores() const;
-  // Returns the stores for which the ledger may stand in.
+  // Returns the stores for which ledgers may stand in.
   std::set<std::string> stand_ins() const;
 
  private:
@@ -113,19 +116,20 @@ class SegmentTags {
     std::string zone;
     RangeSource* source = nullptr;
     std::shared_ptr<RangedStrategy> strategy;
-    // Earlier strategies that have not settled; numbers they still get or cannot give back are
+    // Earlier strategies that have not settled. Numbers that they still get or cannot give back are
     // wasted.
     std::vector<std::shared_ptr<RangedStrategy>> ending;
     bool abandoned = false;
     bool deleted = false;
-    int64_t wasted = 0;               // by settled earlier strategies
-    std::string trouble{};            // as last logged
-    std::optional<BootMs> told_at{};  // time of that log line
+    int64_t wasted = 0;               // total of earlier strategies that have settled
+    std::string trouble{};            // the last logged error
+    std::optional<BootMs> told_at{};  // time of the last log line
   };
 
-  // Tags whose sources answered since the last tick. Sources may outlive the rest.
+  // Tags whose sources have answered since the last tick. A separate object, because sources may
+  // outlive the other members.
   struct AnsweredTags {
-    std::mutex mutex;  // taken last
+    std::mutex mutex;  // locked after all other mutexes
     std::vector<std::string> tags;
   };
 
@@ -136,7 +140,7 @@ class SegmentTags {
   Result<std::shared_ptr<RangedStrategy>> MakeOrdered(const TagDefinition& tag,
                                                       const RangedParts& parts);
   void Drop(const std::string& tag, const std::string& why);
-  // Returns true if the tag had a strategy that was not abandoned before.
+  // Abandons the tag's strategy. Returns true if it was not abandoned before.
   bool Abandon(const std::string& tag);
   int64_t WastedBySources(const std::string& tag) const;
   std::optional<SegmentStatus> StatusOf(const std::string& tag, const Served& served) const;
@@ -151,8 +155,9 @@ class SegmentTags {
   News news_;
   std::function<void(const std::string& tag)> redefined_;
   RegistryTime registry_time_;
-  Ledger ledger_;                                                // on the control thread
-  std::map<std::string, std::unique_ptr<RangeSource>> sources_;  // by name; end before the ledger
+  Ledger ledger_;  // on the control thread
+  std::map<std::string, std::unique_ptr<RangeSource>>
+      sources_;  // by name; destroyed before the ledger
   std::unique_ptr<RangeSource> dated_;
 
   mutable std::mutex mutex_;              // guards the members below

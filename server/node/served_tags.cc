@@ -11,14 +11,14 @@ namespace {
 
 constexpr int32_t kNotReadRetryMs = 100;
 
-// Makes a strategy for a known tag that must not be served here.
+// Returns a strategy for a known tag that must not be served here.
 std::shared_ptr<Strategy> Refusing(Refusal refusal) {
   return std::make_shared<RefusingStrategy>(std::move(refusal));
 }
 
-// Whether the definitions differ only in the sizes of ranges and `buffer`, so that the same numbers
-// are valid under both. Any other field determines where numbers come from, how they look, or
-// whether they may be issued; so does a buffer that is or was an owner's.
+// Returns whether the definitions differ only in the sizes of ranges and `buffer`, so that the same
+// numbers are valid under both. All other fields determine where numbers come from, how they look,
+// or whether they may be issued; so does a change from or to buffer = owner.
 bool DifferInSupplyOnly(const TagDefinition& before, TagDefinition after) {
   if (FormOf(before) != FormOf(after)) return false;
   after.step = before.step;
@@ -82,12 +82,13 @@ void ServedTags::Serve(TagDefinition tag) {
   if (served != served_.end() && served->second == tag) return NoteOutdated(tag.name, {});
   Result<TagBinding> binding = catalogue_.Bind(tag);
   Status set = binding.status();
-  // Binding has failed, so the tag is still served as before.
+  // Binding has failed, so the earlier definition is still in use.
   if (!set.ok() && served != served_.end() && DifferInSupplyOnly(served->second, tag)) {
     return NoteOutdated(tag.name, set.message());
   }
   if (set.ok()) set = issuer_.Set(*std::move(binding));
-  // kInvalid: the definition contradicts itself or its kind of store, on every server.
+  // kInvalid: the definition contradicts itself or its kind of store, so other servers cannot serve
+  // it either.
   if (!set.ok()) {
     return Refuse(tag.name, TagState::kUnsupported, set.message(), set.code() != Code::kInvalid);
   }
@@ -141,7 +142,7 @@ void ServedTags::Refuse(const std::string& name, TagState state, std::string why
   shown_.reset();
 }
 
-// Skips snowflake tags: the claim's status says why they get no ids.
+// Skips snowflake tags, because the claim's status says why they have no ids.
 void ServedTags::CheckNumbers() {
   RefusedTags empty, still;
   gives_numbers_ = false;

@@ -18,14 +18,14 @@ namespace firn {
 // Why calls for a tag are refused. STATES.md has a row for each.
 enum class TagState {
   kDisabled,     // disabled by an operator
-  kUnsupported,  // this server lacks its store, stand-in, plugin, strategy, key or time zone
+  kUnsupported,  // this server lacks the tag's store, stand-in, plugin, strategy, key or time zone
   kUnreadable,   // its node does not parse
   kLost,         // its node is missing, or reappeared in another form
   kNoRoot,       // the registry's root node is missing, unreadable, older or another cluster's
-  kNoNumbers,    // it is served, but no numbers are in memory and none arrive
+  kNoNumbers,    // it is served, but has no numbers in memory, and none arrive
 };
 
-// One lower-case word, used in status, metrics and reports.
+// Returns a lower-case word for status, metrics and reports.
 std::string_view TagStateName(TagState state);
 
 struct RefusedTag {
@@ -37,18 +37,18 @@ struct RefusedTag {
 };
 using RefusedTags = std::map<std::string, RefusedTag>;
 
-// Tags that are served by an earlier definition, each with the error that prevents the present one.
+// Tags that are served by an earlier definition, each with the error that prevents the current one.
 using OutdatedTags = std::map<std::string, std::string>;
 
 // Applies tag definitions to an issuer: each tag is served, or refused with a reason that is logged
-// once. A tag that this program cannot serve (it lacks a strategy, plugin or key) is refused, never
-// served in part. Exception: if only the sizes of ranges or `buffer` changed, a served tag keeps
-// its earlier definition, and an error is logged. Its numbers are valid under both, so a mistaken
-// edit must not stop it. Owned by the control thread.
+// once. If this program lacks a strategy, plugin or key of a tag, the tag is refused as a whole.
+// Exception: if an edit changed only the sizes of ranges or `buffer`, a served tag keeps its
+// earlier definition, and an error is logged. Its numbers are valid under both definitions, so a
+// mistaken edit must not stop the tag. Owned by the control thread.
 class ServedTags {
  public:
-  // Both must outlive this. Until ServeDefault, names without a definition are refused as not read
-  // yet.
+  // Both must outlive this. Until ServeDefault is called, names without a definition are refused,
+  // because the definitions have not been read yet.
   ServedTags(const Catalogue& catalogue, Issuer& issuer);
 
   // `served` is called for each definition that begins to be served.
@@ -62,42 +62,42 @@ class ServedTags {
   }
   bool refuses(const std::string& name) const { return refused_.contains(name); }
 
-  // Finds served tags that have run out of numbers. A tag counts as refused if two checks in a row
-  // find that. Call about once a second.
+  // Finds served tags that have run out of numbers. A tag counts as refused if two successive
+  // checks find none. Call about once a second.
   void CheckNumbers();
-  // Whether a tag that needs no claim could issue ids at the last check.
+  // Returns whether a tag that needs no claim could issue ids at the last check.
   bool gives_numbers() const { return gives_numbers_; }
 
-  // All tags whose calls are refused. Never null; a change creates a new object.
+  // Returns all tags whose calls are refused. Never null; a change creates a new object.
   std::shared_ptr<const RefusedTags> refused();
   // Never null; a change creates a new object.
   std::shared_ptr<const OutdatedTags> outdated() const { return outdated_; }
   bool knows(const std::string& name) const { return served_.contains(name) || refuses(name); }
 
-  // The tag's strategy has closed: the next Serve creates another.
+  // Records that the tag's strategy has closed, so that the next Serve creates a new one.
   void Renew(const std::string& name) {
     served_.erase(name);
     NoteOutdated(name, {});
   }
 
-  // Sets the strategy of undefined names; empty: they are unknown.
+  // Sets the strategy of undefined names; if it is empty, they are unknown.
   void ServeDefault(const std::string& strategy);
   // Refuses every name without a definition, until ServeDefault.
   void RefuseDefault(std::string why);
-  // Treats the name as undefined from now on; `strategy` as for ServeDefault.
+  // Makes the name undefined; `strategy` as for ServeDefault.
   void Forget(const std::string& name, const std::string& strategy);
 
  private:
   static Reason ReasonOf(TagState state);
   void Refuse(const std::string& name, TagState state, std::string why, bool another_may_help);
-  // Empty `why`: the tag is served by its present definition, or not served.
+  // `why` is empty if the tag is served by its current definition, or not served.
   void NoteOutdated(const std::string& name, const std::string& why);
 
   const Catalogue& catalogue_;
   Issuer& issuer_;
   std::function<void(const TagDefinition&)> on_served_;
   std::map<std::string, TagDefinition> served_;  // as bound, without ledgers
-  RefusedTags refused_;                          // because of their definitions
+  RefusedTags refused_;                          // refused because of their definitions
   RefusedTags empty_;                            // without numbers at the last check
   RefusedTags no_numbers_;                       // without numbers at the last two checks
   bool gives_numbers_ = false;

@@ -20,7 +20,7 @@ constexpr char kOtherForm[] =
 
 constexpr Milliseconds kCheckNumbersEvery{1'000};
 
-// Whether ids of another form than `now` has may have been issued.
+// Returns whether ids of another form than that of `now` may have been issued.
 bool IsForged(const KnownTag& before, const TagDefinition& now) {
   const TagDefinition& tag = before.node.tag;
   return !tag.strategy.empty() && tag.MayHaveIssued() && FormOf(tag) != FormOf(now);
@@ -36,9 +36,14 @@ TagFollower::TagFollower(Coordinator& coordinator, Entropy& entropy, const Catal
       served_(catalogue, issuer),
       meta_(coordinator, entropy, [this](const Result<ClusterMeta>&) { RequestRead(); }),
       watch_(coordinator, entropy, std::string(kTagsPath), [this] { Follow(); }),
-      lookups_(coordinator,
-               [this](const std::string& tag) { watch_.ReadAgain(EncodeTagName(tag)); }),
+      lookups_(
+          coordinator, [this](const std::string& tag) { watch_.ReadAgain(EncodeTagName(tag)); },
+          [this](const std::string& tag) { return IsCreatable(tag); }),
       async_registry_(coordinator) {}
+
+bool TagFollower::IsCreatable(const std::string& name) const {
+  return whole_ && root_.why_not().empty() && !known_.tags.contains(name);
+}
 
 void TagFollower::Tick(BootMs now) {
   now_ = now;
@@ -69,7 +74,7 @@ void TagFollower::Redefined(const std::string& tag) {
 
 // --- readings of the registry --------------------------------------------------------------------
 
-// Reads the root node, and the tags that seem to have changed, after one sync.
+// Reads the root node, and the tags that may have changed, after one sync.
 Task<> TagFollower::ReadTags() {
   const std::vector<std::string> root{kMetaPath};
   Result<Nodes> read = co_await async_registry_.ReadSynced(root);
@@ -114,19 +119,19 @@ void TagFollower::NoteRoot(const std::optional<Node>& node) {
 // Rule 5a.
 void TagFollower::Distrust() {
   LogLost();
-  if (!whole_) return;  // the cache is used after a while
+  if (!whole_) return;  // UseCachedTags uses the cache later
   ServeTags();
   served_.RefuseDefault(root_.why_not());
 }
 
 void TagFollower::Follow() {
   const Doubts doubts = FindDoubts();
-  // At a start even an empty folder may show a loss that came after the root node was read.
+  // At a start even an empty folder needs a reading: it may result from a loss of data.
   if (!whole_ || !root_.whole() || doubts.news || !doubts.tags.empty()) return RequestRead();
   TakeAll();
 }
 
-// Whether the tag's node, as just read, means the same as the watch's copy.
+// Returns whether the tag's node, which was just read, has the same meaning as the watch's copy.
 bool TagFollower::IsConfirmed(const std::string& name, const std::optional<Node>& node) {
   const auto copy = watch_.nodes().find(EncodeTagName(name));
   if (!node || copy == watch_.nodes().end()) return !node && copy == watch_.nodes().end();
@@ -160,7 +165,7 @@ void TagFollower::TakeAll() {
 
 KnownTags TagFollower::ReadAll() {
   KnownTags read{.default_strategy = root_.meta()->default_strategy};
-  auto highest = std::make_shared<Ledgers>(*highest_);
+  Ledgers seen;
   for (const auto& [component, node] : watch_.nodes()) {
     const Result<std::string> name = DecodeTagName(component);
     if (!name.ok()) {
@@ -175,9 +180,9 @@ KnownTags TagFollower::ReadAll() {
       continue;
     }
     deleted_.erase(*name);
-    read.tags[*name] = ReadOne(*name, tag, *highest);
+    read.tags[*name] = ReadOne(*name, tag, seen);
   }
-  if (*highest != *highest_) highest_ = std::move(highest);
+  RaiseHighest(seen);
   std::erase_if(parsed_, [&read](const auto& one) { return !read.tags.contains(one.first); });
   return read;
 }
@@ -189,7 +194,7 @@ const Result<TagNode>& TagFollower::Parse(const std::string& name, const std::st
   return parsed_.insert_or_assign(name, std::move(read)).first->second.second;
 }
 
-// Returns what a reading of a tag's node means; nullopt: the tag is deleted.
+// Interprets a reading of a tag's node; returns nullopt if the tag is deleted.
 std::optional<KnownTag> TagFollower::Judge(const std::string& name,
                                            const Result<TagNode>& tag) const {
   if (IsDeleted(name, tag)) return std::nullopt;
@@ -205,15 +210,13 @@ std::optional<KnownTag> TagFollower::Judge(const std::string& name,
   return known;
 }
 
-KnownTag TagFollower::ReadOne(const std::string& name, const Result<TagNode>& tag,
-                              Ledgers& highest) {
+KnownTag TagFollower::ReadOne(const std::string& name, const Result<TagNode>& tag, Ledgers& seen) {
   KnownTag known = *Judge(name, tag);
   if (!tag.ok()) {
     served_.Refuse(name, TagState::kUnreadable, tag.status().message());
     return known;
   }
-  int64_t& seen = highest[name];
-  seen = std::max(seen, tag->tag.high);
+  seen[name] = tag->tag.high;
   if (on_seen_) on_seen_(name, *tag);
   if (known.state == KnownTag::State::kLost) {
     served_.Refuse(name, TagState::kLost, tag->deleted ? Gone() : kOtherForm);
@@ -226,7 +229,7 @@ KnownTag TagFollower::ReadOne(const std::string& name, const Result<TagNode>& ta
   return known;
 }
 
-// No edit deletes a tag whose ids may have been issued: such a node shows a loss of data.
+// A deleted node whose ids may have been issued is a loss of data, because no edit does that.
 bool TagFollower::IsDeleted(const std::string& name, const Result<TagNode>& tag) const {
   if (!tag.ok() || !tag->deleted) return false;
   const auto known = known_.tags.find(name);
@@ -243,7 +246,7 @@ void TagFollower::Forget(const std::string& name) {
   served_.Forget(name, root_.meta()->default_strategy);
 }
 
-// Rule 5: known tags whose nodes are missing.
+// Rule 5. Marks known tags whose nodes are missing as lost.
 void TagFollower::NoteLost(KnownTags& read) {
   for (const auto& [name, before] : known_.tags) {
     if (read.tags.contains(name)) continue;
@@ -258,7 +261,7 @@ void TagFollower::NoteLost(KnownTags& read) {
   }
 }
 
-// If the root node is lost, every tag is.
+// Updates the lost definitions. If the root node is lost, all tags are.
 void TagFollower::LogLost() {
   Definitions lost;
   for (const auto& [name, known] : known_.tags) {
@@ -282,21 +285,26 @@ void TagFollower::OnLoaded(Result<KnownTags> kept) {
   if (root_.state() != RootState::kUnread) RequestRead();
   if (kept.ok()) {
     kept_ = *std::move(kept);
+    Ledgers high;
     for (auto& [name, known] : kept_->tags) {
       const TagNode& node = known.node;
       if (node.tag.HasLedger()) {
         ledgers_.Note(name, node.tag.high, node.returned);
-        if (on_remembered_ && node.tag.high > 0) on_remembered_(name, node);
+        if (node.tag.high > 0) {
+          high[name] = node.tag.high;
+          if (on_remembered_) on_remembered_(name, node);
+        }
       }
       known.node = WithoutLedger(node, KnownTag());
     }
+    RaiseHighest(high);
     known_.tags.insert(kept_->tags.begin(), kept_->tags.end());
   } else if (kept.code() != Code::kNotFound) {
     LogWarning("state_unusable") << "the cached tag definitions cannot be used: " << kept.status();
   }
 }
 
-// Rule 1 for a start that does not reach its registry, or finds an untrusted root node.
+// Rule 1 for a start that cannot reach the registry, or that finds an untrusted root node.
 void TagFollower::UseCachedTags() {
   const bool asked = coordinator_.session() != 0;
   const bool read = root_.whole() && watch_.whole();
@@ -338,7 +346,7 @@ void TagFollower::OnKept(const KnownTags& tags, const Status& kept) {
   unkept_ = kept.ok() ? std::nullopt : std::optional(now_);
   keeping_ = false;
   kept_ = tags;
-  if (kept_ != known_) ServeTags();  // otherwise a tag that changes often delays the others
+  if (kept_ != known_) ServeTags();  // so that a tag that changes often does not delay the others
   KeepThenServe();
 }
 
@@ -351,7 +359,7 @@ void TagFollower::ServeAll(const std::string& default_strategy) {
   served_.RefuseDefault(root_.why_not());
 }
 
-// Skips tags whose present definition is not stored yet.
+// Skips tags whose current definition is not stored yet.
 void TagFollower::ServeTags() {
   for (const auto& [name, known] : known_.tags) {
     if (memory_ != nullptr) {
@@ -382,14 +390,10 @@ void TagFollower::RefuseByCache(const std::string& name, KnownTag::State state) 
 }
 
 void TagFollower::RaiseHighest(const Ledgers& higher) {
-  std::shared_ptr<Ledgers> highest;
-  for (const auto& [tag, high] : higher) {
-    const auto known = highest_->find(tag);
-    if (known != highest_->end() && known->second >= high) continue;
-    if (highest == nullptr) highest = std::make_shared<Ledgers>(*highest_);
-    (*highest)[tag] = high;
-  }
-  if (highest != nullptr) highest_ = std::move(highest);
+  if (higher.empty()) return;
+  Ledgers all = *highest_;
+  for (const auto& [tag, high] : higher) all[tag] = std::max(all[tag], high);
+  if (all != *highest_) highest_ = std::make_shared<Ledgers>(std::move(all));
 }
 
 }  // namespace firn

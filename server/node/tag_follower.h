@@ -28,30 +28,32 @@
 
 namespace firn {
 
-// Reads the tags that the registry defines, follows their changes, and makes an issuer serve them.
+// Reads the tags that the registry defines, follows their changes, and applies them to an issuer.
 //
 //  1. Until the definitions have been read, every tag is refused with NOT_READY. A start without
-//     the registry uses the definitions cached at the last reading. The cache is read at the start,
-//     on its own thread; nothing is taken from the registry before that has ended.
-//  2. If there is a cache, a definition is stored there before it is served; a refusal applies at
-//     once. If storing fails, the tag is served anyway, and stored when that is possible again.
-//  3. A tag is refused, with the reason, if this program cannot serve it, its node is unreadable,
-//     or it is disabled. If it cannot serve an edit of only the sizes of ranges or `buffer`, the
-//     tag keeps its earlier definition (ServedTags).
+//     the registry uses the definitions that were cached at the last reading. The cache is read at
+//     the start, on a separate thread. Definitions from the registry are not applied before this
+//     has ended.
+//  2. If there is a cache, a definition is stored there before it is served; a refusal takes effect
+//     at once. If storing fails, the tag is served anyway, and storing is retried.
+//  3. A tag is refused, with the reason, if this program cannot serve it, if its node is
+//     unreadable, or if it is disabled. If this program cannot serve an edit that changes only the
+//     sizes of ranges or `buffer`, the tag keeps its earlier definition (ServedTags).
 //  4. While the registry is unreachable, tags are served as before.
-//  5. A tag whose node is missing, although it was read or cached before, is lost: it is refused,
-//     and an error is logged. Only a defect or a loss of data removes nodes, and another server may
-//     issue its numbers from now on. A tag that reappears in another form (FormOf), although ids of
-//     the old form may have been issued, is lost, too: no edit can do that. A deleted tag of which
-//     nothing was ever issued counts as undefined. A definition counts as new, changed or lost only
-//     after the root node and the tag's own node were read after one sync, and the root node is
-//     whole (KnownRoot).
+//  5. A tag is lost if its node is missing although it was read or cached before. It is refused,
+//     and an error is logged: only a defect or a loss of data removes nodes, and another server may
+//     issue the tag's numbers from now on. A tag is also lost if it reappears in another form
+//     (FormOf) although ids of the old form may have been issued, because no edit can do that. A
+//     deleted tag without issued ids counts as undefined. A definition counts as new, changed or
+//     lost only after the root node and the tag's own node were read after one sync, and the root
+//     node is whole (KnownRoot).
 // 5a. If the root node is not whole, nothing is read from the tree. Known tags without a ledger are
 //     served as before, since the claim covers their ids; undefined names are refused. Tags with a
 //     ledger are refused, too, unless the cluster is merely frozen: then their ledgers do not
 //     change.
-//  6. Undefined names are served by the cluster's default strategy, or are unknown. Before a name
-//     is refused as unknown, its node is read once after the call's arrival (NameLookups).
+//  6. An undefined name is served by the cluster's default strategy, created by its first use, or
+//     refused as unknown. Before a name is refused as unknown, its node is read once after the
+//     call's arrival (NameLookups).
 //
 // Owned by the control thread, except its seeker.
 class TagFollower {
@@ -61,10 +63,10 @@ class TagFollower {
   // How long a start waits for the registry before it uses cached definitions.
   static constexpr Milliseconds kPatience{300};
   static constexpr Milliseconds kPatienceWithSession{5'000};
-  // Time between attempts to store tags in a memory that failed.
+  // Time between attempts to store tags after a failure.
   static constexpr Milliseconds kKeepAgain{60'000};
-  // How often changed ledgers are written to the memory. If a crash prevents that, and the
-  // registry loses these changes, a later start does not notice it.
+  // Interval at which changed ledgers are written to the memory. If a crash prevents that, and the
+  // registry loses the same changes, a later start cannot detect the loss.
   static constexpr Milliseconds kKeepLedgersEvery{60'000};
   static constexpr Milliseconds kReadAgain{1'000};
 
@@ -90,7 +92,7 @@ class TagFollower {
     on_remembered_ = std::move(remembered);
   }
 
-  // `deleted` is called for each deleted tag, which is undefined from now on. Set before the first
+  // `deleted` is called for each deleted tag; the tag is undefined afterwards. Set before the first
   // Tick.
   void OnDeleted(std::function<void(const std::string& tag)> deleted) {
     on_deleted_ = std::move(deleted);
@@ -99,46 +101,50 @@ class TagFollower {
   // Does the work that is due. Call about every 50 ms.
   void Tick(BootMs now);
 
-  // The tag's strategy is closed for good: re-reads the node and creates another strategy.
+  // Called when the tag's strategy was abandoned. Causes the node to be re-read and a new strategy
+  // to be created.
   void Redefined(const std::string& tag);
 
-  // Looks up names that the issuer does not know.
+  // Returns the object that looks up names unknown to the issuer.
   TagSeeker& seeker() { return lookups_; }
 
-  // The highest ledger seen of each tag: `firn restore` raises ledgers above it. A change creates a
-  // new object, so any thread may keep using its own.
+  // Returns the highest ledger of each tag that was seen or cached, also if the registry has less
+  // now; `firn restore` raises ledgers above it. A change creates a new object, so any thread may
+  // keep using the returned one.
   std::shared_ptr<const Ledgers> highest() const { return highest_; }
 
-  // The last known definitions of lost tags (rule 5). A change creates a new object.
+  // Returns the last known definitions of lost tags (rule 5). A change creates a new object.
   using Definitions = std::map<std::string, TagDefinition>;
   std::shared_ptr<const Definitions> lost() const { return lost_; }
 
-  // Records ledgers that this server has moved itself, before the watch shows them.
+  // Records ledgers that this server has moved itself, before the watch reports them.
   void RaiseHighest(const Ledgers& higher);
 
-  // Records a ledger for the memory, before the watch shows it.
+  // Records a ledger for the memory, before the watch reports it.
   void NoteLedger(const std::string& name, int64_t high, int64_t returned);
 
-  // Writes the ledgers to the memory at a clean stop. Call repeatedly until it returns true: they
-  // are durable, or the memory failed once more.
+  // Writes the ledgers to the memory at a clean stop. Call repeatedly until it returns true: then
+  // they are durable, or a last attempt has failed.
   bool KeptLedgers();
 
-  // Whether the cluster is frozen, by the last reading of its root node.
+  // Returns whether the cluster is frozen, by the last reading of its root node.
   bool frozen() const { return root_.meta() && root_.meta()->frozen; }
 
   // Why the registry's nodes are ignored (rule 5a); empty if they are used.
   const std::string& root_trouble() const { return root_.why_not(); }
 
-  // The tags that are refused here, and why. A change creates a new object.
+  // Returns the tags that are refused here, with reasons. A change creates a new object.
   std::shared_ptr<const RefusedTags> refused() { return served_.refused(); }
   std::shared_ptr<const OutdatedTags> outdated() const { return served_.outdated(); }
-  // Whether a tag that needs no claim could issue ids at the last check.
+  // Returns whether a tag that needs no claim could issue ids at the last check.
   bool gives_numbers() const { return served_.gives_numbers(); }
 
-  // Whether the definitions are known: read from the registry, or from the cache.
+  // Returns whether the definitions have been read, from the registry or from the cache.
   bool whole() const { return whole_; }
 
  private:
+  // Returns false for a known tag whose node is missing, because it is lost (rule 5).
+  bool IsCreatable(const std::string& name) const;
   void RequestRead() { look_wanted_ = true; }
   Task<> ReadTags();
   void ReadLater() {
@@ -150,13 +156,13 @@ class TagFollower {
   void Follow();
   void TakeAll();
   struct Doubts {
-    bool news = false;                // the watch shows a name without a known definition
+    bool news = false;                // the watch has a name without a known definition
     std::vector<std::string> tags{};  // known tags whose nodes differ
   };
   Doubts FindDoubts();
   bool IsConfirmed(const std::string& name, const std::optional<Node>& node);
   KnownTags ReadAll();
-  KnownTag ReadOne(const std::string& name, const Result<TagNode>& tag, Ledgers& highest);
+  KnownTag ReadOne(const std::string& name, const Result<TagNode>& tag, Ledgers& seen);
   std::optional<KnownTag> Judge(const std::string& name, const Result<TagNode>& tag) const;
   const Result<TagNode>& Parse(const std::string& name, const std::string& data);
   bool IsDeleted(const std::string& name, const Result<TagNode>& tag) const;
@@ -180,20 +186,21 @@ class TagFollower {
   std::function<void(const std::string& tag, const TagNode& node)> on_remembered_;
 
   KnownRoot root_;
-  // Parsed nodes by name, with their text: of thousands of tags, usually one changes at a time.
+  // Parsed nodes by name, with their text. A cache, because usually only one of thousands of tags
+  // changes at a time.
   std::map<std::string, std::pair<std::string, Result<TagNode>>> parsed_;
   KnownTags known_;                  // as last read, including lost tags
-  std::optional<KnownTags> kept_{};  // as last passed to the memory, stored or not
-  std::optional<BootMs> unkept_{};   // since when storing fails
+  std::optional<KnownTags> kept_{};  // last passed to the memory, stored or not
+  std::optional<BootMs> unkept_{};   // time of the last failure to store; empty: none
   KnownLedgers ledgers_{};
-  // When ledgers that are not yet in the memory are written.
+  // When ledgers that are not yet in the memory must be written.
   std::optional<BootMs> ledgers_due_{};
-  bool loading_ = false;  // the memory was asked, once
-  bool loaded_ = false;   // its answer has arrived
+  bool loading_ = false;  // whether a read from the memory was started
+  bool loaded_ = false;   // whether it has ended
   bool keeping_ = false;
-  bool kept_at_stop_ = false;  // the last attempt after a failure was made
+  bool kept_at_stop_ = false;  // whether the last attempt after a failure was made
   bool whole_ = false;
-  std::set<std::string> deleted_;  // deleted tags that are forgotten
+  std::set<std::string> deleted_;  // deleted tags that have been forgotten
   ServedTags served_;
   std::shared_ptr<const Ledgers> highest_ = std::make_shared<Ledgers>();
   std::shared_ptr<const Definitions> lost_ = std::make_shared<Definitions>();
@@ -203,7 +210,7 @@ class TagFollower {
   FolderWatch watch_;
   NameLookups lookups_;
   bool look_wanted_ = false;
-  BootMs look_at_;  // the earliest time of the next read
+  BootMs look_at_;  // earliest time of the next read
   BootMs look_for_numbers_at_;
   AsyncRegistry async_registry_;
   Task<> look_;  // runs ReadTags

@@ -29,7 +29,7 @@ void TagOwners::Add(const TagDefinition& tag, const std::shared_ptr<OwnedNumbers
   served_[tag.name] = {FormOf(tag), own};
 }
 
-// The term is over. The numbers in memory are given back before another term can begin here.
+// Called when a term is over. Gives the numbers in memory back before another term can begin here.
 void TagOwners::Ended(size_t partition) {
   std::vector<std::shared_ptr<OwnedNumbers>> ended;
   {
@@ -42,9 +42,31 @@ void TagOwners::Ended(size_t partition) {
   for (const auto& own : ended) own->HandOver();
 }
 
+// Asks each owner once a window, also if no call needs its numbers, so that all servers know
+// whether they reach it. And asks those that cannot reach this server.
+void TagOwners::Probe() {
+  std::map<std::string, Nonce> secrets;
+  for (const std::string& address : owners_.listed_by()) secrets.emplace(address, Nonce());
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Holding& owner : holdings_) {
+      if (owner.kind == Holding::Kind::kOther) secrets.emplace(owner.address, owner.secret);
+    }
+  }
+  for (const auto& [address, secret] : secrets) {
+    setup_.ask(
+        address, PeerTake{secret.text(), {}, {}}, [] { return 1; }, [](const Result<Range>&) {});
+  }
+}
+
 void TagOwners::Tick(BootMs now) {
   if (!wanted_) return;
+  if (setup_.unreachable) owners_.Report(setup_.unreachable());
   owners_.Tick(now);
+  if (setup_.unreachable && now >= probe_at_) {
+    probe_at_ = now + Beat::kWindow;
+    Probe();
+  }
   handed_over_ = owners_.handed_over();
   const std::lock_guard lock(mutex_);
   for (size_t i = 0; i < kPartitions; ++i) {
@@ -52,7 +74,7 @@ void TagOwners::Tick(BootMs now) {
     const bool was_here = holdings_[i].kind == Holding::Kind::kHere;
     const bool is_here = holding.kind == Holding::Kind::kHere;
     if (is_here && !was_here) {
-      ++counts_.taken_over;
+      if (holdings_[i].kind != Holding::Kind::kLapsed) ++counts_.taken_over;
       LogInfo("partition_taken").With("partition", i)
           << "this server owns partition " << i << " of the tags with buffer = owner";
     } else if (was_here && !is_here) {
@@ -63,9 +85,15 @@ void TagOwners::Tick(BootMs now) {
     holdings_[i] = std::move(holding);
   }
   secret_ = owners_.secret();
+  trouble_ = owners_.trouble();
 }
 
-void TagOwners::Take(const TagDefinition& tag, int64_t count, RangeSource::TakeDone done) {
+std::string TagOwners::Trouble() const {
+  const std::lock_guard lock(mutex_);
+  return trouble_;
+}
+
+void TagOwners::Take(const TagDefinition& tag, Count count, RangeSource::TakeDone done) {
   std::unique_lock lock(mutex_);
   const Holding& owner = holdings_[PartitionOf(tag.name)];
   if (owner.kind != Holding::Kind::kOther || owner.secret.zero()) {
@@ -74,9 +102,9 @@ void TagOwners::Take(const TagDefinition& tag, int64_t count, RangeSource::TakeD
   }
   ++counts_.asked;
   const std::string address = owner.address;
-  PeerTake take{owner.secret.text(), tag.name, FormOf(tag), count};
+  PeerTake take{owner.secret.text(), tag.name, FormOf(tag)};
   lock.unlock();
-  setup_.ask(address, std::move(take), std::move(done));
+  setup_.ask(address, std::move(take), std::move(count), std::move(done));
 }
 
 Result<Range> TagOwners::TakeFor(const PeerTake& take) {

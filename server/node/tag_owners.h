@@ -17,58 +17,66 @@
 
 namespace firn {
 
-// How a program takes part in owning tags.
+// The means with which a program can own tags.
 struct OwnersSetup {
-  std::string address{};  // of this server, for the others; empty: it takes no part
-  // Sends a take to the server at `address`; `done` as that of OwnerLink::Take.
-  std::function<void(const std::string& address, PeerTake take, RangeSource::TakeDone done)> ask{};
-  // Ends what `ask` has begun; no `done` is called afterwards.
+  std::string
+      address{};  // this server's address for other servers; empty: this program cannot own tags
+  // Sends a take to the server at `address`; `count` and `done` as in OwnerLink::Take.
+  std::function<void(const std::string& address, PeerTake take, OwnerLink::Count count,
+                     RangeSource::TakeDone done)>
+      ask{};
+  // Returns the addresses that `ask` could not reach in the last seconds, separated by commas.
+  std::function<std::string()> unreachable{};
+  // Ends all calls of `ask`; no `done` is called afterwards.
   std::function<void()> stop{};
 };
 
-// What this server knows of the owners of tags, for people.
+// A report on the owners of tags, for people.
 struct OwnersReport {
-  std::map<std::string, std::string> tags{};  // address of each tag's owner; empty: none is known
-  uint64_t owned = 0;                         // partitions that this server owns
-  uint64_t taken_over = 0;                    // partitions, since the start
-  uint64_t asked = 0;                         // takes that were sent to owners
-  uint64_t answered = 0;                      // takes of other servers
+  std::map<std::string, std::string> tags{};  // address of each tag's owner; empty: unknown
+  uint64_t owned = 0;                         // number of partitions that this server owns now
+  uint64_t taken_over = 0;                    // number of partitions taken over since the start
+  uint64_t asked = 0;                         // number of takes sent to owners
+  uint64_t answered = 0;                      // number of answered takes of other servers
 };
 
-// The tags with buffer = owner of one server: which server owns each of them, their numbers in
-// memory here, and takes from one server to another. A take is never sent on.
+// The tags with buffer = owner on one server: their owners, their numbers in this server's memory,
+// and takes between servers. A server never forwards a take.
 //
 // Add, Tick, HandOver: control thread. The others: any thread.
 class TagOwners final : public OwnerLink {
  public:
-  // References must outlive it.
+  // References must outlive the object.
   TagOwners(Coordinator& coordinator, Entropy& entropy, OwnersSetup setup);
 
-  // Fails if this program takes no part.
+  // Fails if this program cannot own tags.
   Status Check() const;
   const OwnedTerm& TermOf(const std::string& tag) const { return owners_.term(PartitionOf(tag)); }
-  // `own` has the tag's numbers from now on.
+  // Adds a tag, or replaces its numbers: `own` has the tag's numbers from now on.
   void Add(const TagDefinition& tag, const std::shared_ptr<OwnedNumbers>& own);
 
   void Tick(BootMs now);
 
-  // Leaves the partitions to other servers, whose numbers it serves from then on.
-  void HandOver() { owners_.HandOver(); }
-  // After HandOver: no partition names this server. Any thread.
+  // Hands the partitions over to other servers, from which this server takes numbers afterwards.
+  void HandOver(bool waits = true) { owners_.HandOver(waits); }
+  // After HandOver: returns whether no partition names this server any more. Any thread.
   bool handed_over() const { return !wanted_ || handed_over_; }
 
-  void Take(const TagDefinition& tag, int64_t count, RangeSource::TakeDone done) override;
+  void Take(const TagDefinition& tag, Count count, RangeSource::TakeDone done) override;
   bool Knows(const std::string& tag) const override { return !OwnerOf(tag).empty(); }
+  std::string Trouble() const override;
 
-  // Ends the takes that have been sent to other servers. Once no strategy issues any more.
+  // Ends the takes that have been sent to other servers. Call once no strategy issues numbers any
+  // more.
   void Stop() const {
     if (setup_.stop) setup_.stop();
   }
 
-  // Answers another server's take. An empty range: it must ask again, perhaps another server.
+  // Answers another server's take. An empty range means that it must retry, perhaps at another
+  // server.
   Result<Range> TakeFor(const PeerTake& take);
 
-  // The address of the tag's owner; empty: none is known.
+  // Returns the address of the tag's owner; empty if it is unknown.
   std::string OwnerOf(const std::string& tag) const;
   OwnersReport report() const;
 
@@ -79,16 +87,19 @@ class TagOwners final : public OwnerLink {
   };
 
   void Ended(size_t partition);
+  void Probe();
   std::string OwnerLocked(const std::string& tag) const;
 
   const OwnersSetup setup_;
   Owners owners_;
   std::atomic<bool> wanted_ = false, handed_over_ = false;
+  BootMs probe_at_;
 
   mutable std::mutex mutex_;              // guards the members below
   std::map<std::string, Served> served_;  // by tag
   std::array<Holding, kPartitions> holdings_{};
   Nonce secret_;
+  std::string trouble_;
   OwnersReport counts_;
 };
 

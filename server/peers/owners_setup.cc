@@ -18,9 +18,11 @@ OwnersSetup OwnersOf(const ServerOptions& options) {
   const auto links = std::make_shared<PeerLinks>(std::move(tls));
   return {.address = options.advertise.ToString(),
           .ask =
-              [links](const std::string& address, PeerTake take, RangeSource::TakeDone done) {
-                links->Take(address, std::move(take), std::move(done));
+              [links](const std::string& address, PeerTake take, OwnerLink::Count count,
+                      RangeSource::TakeDone done) {
+                links->Take(address, std::move(take), std::move(count), std::move(done));
               },
+          .unreachable = [links] { return links->Unreachable(); },
           .stop = [links] { links->Stop(); }};
 }
 

@@ -6,8 +6,8 @@
 
 namespace firn {
 
-// How a server takes part in owning tags: at its advertised address, and with its own TLS files.
-// Without a registry it takes no part.
+// Returns the setup with which a server can own tags: its advertised address and its TLS files.
+// Returns an empty setup for a static machine id, because there is no registry.
 OwnersSetup OwnersOf(const ServerOptions& options);
 
 void AddMetrics(const OwnersReport& owners, front::MetricsPage& page);

@@ -1,9 +1,12 @@
 #include "server/peers/peer_links.h"
 
+#include <chrono>
 #include <deque>
+#include <iterator>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <thrift/protocol/TCompactProtocol.h>
 #include <thrift/transport/TBufferTransports.h>
@@ -26,12 +29,24 @@ Result<Range> ResultOf(const wire::OwnedRange& answer) {
   return answer.exhausted ? Exhausted(answer.trouble) : Unavailable(answer.trouble);
 }
 
+// Returns whether the connection has ended. TLS reports a reset as an internal error.
+bool HasEnded(const apache::thrift::TException& error) {
+  const auto* const end = dynamic_cast<const transport::TTransportException*>(&error);
+  if (end == nullptr) return false;
+  const auto type = end->getType();
+  return type == transport::TTransportException::NOT_OPEN ||
+         type == transport::TTransportException::END_OF_FILE ||
+         type == transport::TTransportException::INTERNAL_ERROR;
+}
+
 }  // namespace
 
 class PeerLinks::Link {
+  using Steady = std::chrono::steady_clock;
+
  public:
-  Link(std::string address, const std::optional<PeerTls>& tls)
-      : address_(std::move(address)), tls_(tls), thread_([this] { Run(); }) {}
+  Link(std::string address, const std::optional<PeerTls>& tls, Milliseconds silent)
+      : address_(std::move(address)), tls_(tls), silent_(silent), thread_([this] { Run(); }) {}
 
   ~Link() {
     {
@@ -42,32 +57,57 @@ class PeerLinks::Link {
     thread_.join();
   }
 
-  // False: too many wait.
-  bool Queue(PeerTake& take, RangeSource::TakeDone& done) {
+  // Returns false if the queue is full.
+  bool Queue(PeerTake& take, OwnerLink::Count& count, RangeSource::TakeDone& done) {
     {
       const std::lock_guard lock(mutex_);
       if (waiting_.size() >= kQueueMax) return false;
-      waiting_.push_back({std::move(take), std::move(done)});
+      waiting_.push_back({std::move(take), std::move(count), std::move(done)});
     }
     arrived_.notify_one();
     return true;
   }
 
+  // Returns whether the last connection failed a short time ago, or a take has waited for `silent`.
+  bool IsUnreachable() {
+    const std::lock_guard lock(mutex_);
+    const Steady::time_point now = Steady::now();
+    if (serving_) return unreachable_ || now - heard_at_ >= silent_;
+    return unreachable_ && now - served_at_ < kRecent;
+  }
+
+  // Returns whether the link has been idle for at least `kept`.
+  bool IsIdle(Milliseconds kept) {
+    const std::lock_guard lock(mutex_);
+    return !serving_ && waiting_.empty() && Steady::now() - served_at_ >= kept;
+  }
+
  private:
   struct Errand {
     PeerTake take;
-    RangeSource::TakeDone done;
+    OwnerLink::Count count;
+    RangeSource::TakeDone done;  // null: its caller has been told to retry
   };
 
   void Run() {
     for (;;) {
       std::unique_lock lock(mutex_);
+      serving_ = false;
+      served_at_ = Steady::now();
+      unreachable_ = failed_;
       arrived_.wait(lock, [this] { return stopped_ || !waiting_.empty(); });
       if (stopped_) return;
+      serving_ = true;
+      heard_at_ = Steady::now();
       std::deque<Errand> errands = std::exchange(waiting_, {});
       lock.unlock();
       if (!Serve(errands)) Pause();
     }
+  }
+
+  bool IsStopped() {
+    const std::lock_guard lock(mutex_);
+    return stopped_;
   }
 
   void Pause() {
@@ -75,7 +115,38 @@ class PeerLinks::Link {
     arrived_.wait_for(lock, kPause, [this] { return stopped_; });
   }
 
-  // Answers all errands; false after a failure of the connection.
+  static void AskAgain(std::deque<Errand>& errands) {
+    for (Errand& errand : errands) {
+      if (const auto done = std::exchange(errand.done, nullptr)) done(Range{});
+    }
+  }
+
+  // Returns when the next answer begins to arrive. After kLate, the callers of `errands` and of
+  // takes that arrive meanwhile have to retry, but the connection is kept: the owner may be
+  // overloaded, and a new connection would not help it.
+  void AwaitAnswer(std::deque<Errand>& errands) {
+    for (;;) {
+      try {
+        if (framed_->peek()) break;
+        throw transport::TTransportException(transport::TTransportException::END_OF_FILE);
+      } catch (const transport::TTransportException& error) {
+        if (error.getType() != transport::TTransportException::TIMED_OUT) throw;
+        std::unique_lock lock(mutex_);
+        const auto waited = Steady::now() - heard_at_;
+        const bool ends = stopped_ || waited >= silent_;
+        if (!ends && waited < kLate) continue;
+        std::deque<Errand> more = std::exchange(waiting_, {});
+        lock.unlock();
+        AskAgain(errands);
+        AskAgain(more);
+        if (ends) throw;
+      }
+    }
+    const std::lock_guard lock(mutex_);
+    heard_at_ = Steady::now();
+  }
+
+  // Answers all errands. Returns false after a failure of the connection.
   bool Serve(std::deque<Errand>& errands) {
     const bool reused = peer_ != nullptr;
     const size_t count = errands.size();
@@ -86,15 +157,16 @@ class PeerLinks::Link {
         take.__set_secret(errand.take.secret);
         take.__set_tag(errand.take.tag);
         take.__set_form(errand.take.form);
-        take.__set_count(errand.take.count);
+        take.__set_count(errand.count());
         peer_->send_takeOwned(take);
       }
       while (!errands.empty()) {
         wire::OwnedRange answer;
+        AwaitAnswer(errands);
         peer_->recv_takeOwned(answer);
         const RangeSource::TakeDone done = std::move(errands.front().done);
         errands.pop_front();
-        done(ResultOf(answer));
+        if (done) done(ResultOf(answer));
       }
       if (std::exchange(failed_, false)) {
         LogInfo("peer_reached").With("address", address_)
@@ -103,14 +175,16 @@ class PeerLinks::Link {
       return true;
     } catch (const apache::thrift::TException& error) {
       peer_.reset();
-      // The owner closes idle connections.
-      if (reused && errands.size() == count) return Serve(errands);
-      if (!std::exchange(failed_, true)) {
+      framed_.reset();
+      // The owner closes idle connections, so retry once with a new one, unless the callers do.
+      const bool unanswered = errands.size() == count && errands.front().done;
+      if (reused && unanswered && HasEnded(error)) return Serve(errands);
+      if (!IsStopped() && !std::exchange(failed_, true)) {
         LogWarning("peer_unreachable").With("address", address_)
             << "cannot take numbers from the owner of tags at " << address_ << ": " << error.what();
       }
     }
-    for (const Errand& errand : errands) errand.done(Range{});
+    AskAgain(errands);
     return false;
   }
 
@@ -136,35 +210,51 @@ class PeerLinks::Link {
     socket->setRecvTimeout(static_cast<int>(kAnswer.count()));
     socket->setSendTimeout(static_cast<int>(kAnswer.count()));
     socket->setNoDelay(true);
-    auto framed = std::make_shared<transport::TFramedTransport>(socket);
+    // Buffered, so that one read gets an answer together with its length.
+    auto framed = std::make_shared<transport::TFramedTransport>(
+        std::make_shared<transport::TBufferedTransport>(socket));
     framed->open();
+    framed_ = framed;
     peer_ = std::make_unique<wire::PeerClientT<Protocol>>(std::make_shared<Protocol>(framed));
   }
 
   const std::string address_;
   const std::optional<PeerTls>& tls_;
-  std::unique_ptr<wire::PeerClientT<Protocol>> peer_;  // null: not connected
-  bool failed_ = false;                                // the last attempt, and that was logged
+  const Milliseconds silent_;
+  std::shared_ptr<transport::TFramedTransport> framed_;  // of peer_
+  std::unique_ptr<wire::PeerClientT<Protocol>> peer_;    // null: not connected
+  bool failed_ = false;  // whether the last attempt failed, which was logged
 
   std::mutex mutex_;  // guards the members below
   std::condition_variable arrived_;
   std::deque<Errand> waiting_;
+  bool serving_ = false;  // takes are being sent or answered
+  bool unreachable_ = false;
+  Steady::time_point served_at_ = Steady::now();  // end of the last attempt
+  Steady::time_point heard_at_;  // while serving_: the last answer, or the attempt's beginning
   bool stopped_ = false;
-  std::thread thread_;  // last: it uses the rest
+  std::thread thread_;  // last, because it uses the other members
 };
 
-PeerLinks::PeerLinks(std::optional<PeerTls> tls) : tls_(std::move(tls)) {}
+PeerLinks::PeerLinks(std::optional<PeerTls> tls, Milliseconds kept, Milliseconds silent)
+    : tls_(std::move(tls)), kept_(kept), silent_(silent) {}
 
 PeerLinks::~PeerLinks() { Stop(); }
 
-void PeerLinks::Take(const std::string& address, PeerTake take, RangeSource::TakeDone done) {
+void PeerLinks::Take(const std::string& address, PeerTake take, OwnerLink::Count count,
+                     RangeSource::TakeDone done) {
+  std::vector<std::unique_ptr<Link>> idle;  // destroyed after the lock is released
   try {
     const std::lock_guard lock(mutex_);
     auto link = links_.find(address);
     if (link == links_.end() && !stopped_) {
-      link = links_.emplace(address, std::make_unique<Link>(address, tls_)).first;
+      for (auto one = links_.begin(); one != links_.end();) {
+        if (one->second->IsIdle(kept_)) idle.push_back(std::move(one->second));
+        one = one->second == nullptr ? links_.erase(one) : std::next(one);
+      }
+      link = links_.emplace(address, std::make_unique<Link>(address, tls_, silent_)).first;
     }
-    if (link != links_.end() && link->second->Queue(take, done)) return;
+    if (link != links_.end() && link->second->Queue(take, count, done)) return;
   } catch (const std::system_error&) {
     LogWarning("peer_unreachable").With("address", address)
         << "cannot take numbers from the owner of tags at " << address << ": no thread is left";
@@ -172,7 +262,18 @@ void PeerLinks::Take(const std::string& address, PeerTake take, RangeSource::Tak
   done(Range{});
 }
 
-// Joins the threads without the lock, which an answer may need for the next take.
+std::string PeerLinks::Unreachable() {
+  const std::lock_guard lock(mutex_);
+  std::string addresses;
+  for (const auto& [address, link] : links_) {
+    if (!link->IsUnreachable()) continue;
+    addresses += addresses.empty() ? address : "," + address;
+  }
+  return addresses;
+}
+
+// Joins the threads after it has released the lock, because an answer may need the lock for the
+// next take.
 void PeerLinks::Stop() {
   std::map<std::string, std::unique_ptr<Link>> links;
   const std::lock_guard lock(mutex_);

@@ -11,41 +11,59 @@
 
 #include "common/base/units.h"
 #include "server/issue/peer_take.h"
-#include "server/issue/segment/range_source.h"
+#include "server/issue/segment/owner_source.h"
 
 namespace firn {
 
-// How to encrypt the connections to other servers.
+// TLS files for connections to other servers.
 struct PeerTls {
-  std::string cert, key;  // shown to the other server
-  std::string ca{};       // the authority of the other servers; empty: the system's authorities
+  std::string cert, key;  // presented to the other server
+  std::string ca{};       // CA of the other servers' certificates; empty: the system's CAs
 };
 
 // Connections to other servers of the cluster, for takes of numbers that they own: one connection
-// and one thread for each address. All takes that wait for a connection are sent before the first
-// answer is read, so that slow answers do not add up. If an answer is lost, so are its numbers, and
-// the asker gets an empty range and asks again. Only takes that found an idle connection closed are
-// sent again at once. Thread-safe.
+// and one thread for each address. When a take for a new address arrives, idle connections are
+// closed, because their servers may be gone. All takes that wait for a connection are sent before
+// the first answer is read, so that slow answers do not add up. If an answer is lost or late, its
+// numbers are lost, too; the caller gets an empty range and has to retry. A take is sent again at
+// once only if an idle connection turned out to be closed. Thread-safe.
 class PeerLinks {
  public:
-  // How long a connection may take, and an answer: owners never park a take.
+  // Timeouts for connecting and for a part of an answer. Owners never park a take.
   static constexpr Milliseconds kConnect{500}, kAnswer{500};
-  // How long a failed connection is not tried again.
+  // Time after which the callers have to retry. It is shorter than OwnerSource::kHold.
+  static constexpr Milliseconds kLate{1'500};
+  // Time without an answer after which a server counts as unreachable, and its connection is
+  // closed. Until then a late answer shows that the server is only slow.
+  static constexpr Milliseconds kSilent{3'000};
+  // Time before a failed connection is tried again.
   static constexpr Milliseconds kPause{50};
-  static constexpr size_t kQueueMax = 10'000;  // takes; more are answered at once with "ask again"
+  // When a new address is needed, links that have been idle for at least this long are closed.
+  static constexpr Milliseconds kKept{60'000};
+  static constexpr Milliseconds kRecent{6'000};
+  static constexpr size_t kQueueMax = 10'000;  // per link; further takes get an empty range at once
 
-  explicit PeerLinks(std::optional<PeerTls> tls);
-  ~PeerLinks();  // drops what is not answered
+  explicit PeerLinks(std::optional<PeerTls> tls, Milliseconds kept = kKept,
+                     Milliseconds silent = kSilent);
+  ~PeerLinks();  // drops unanswered takes
 
-  void Take(const std::string& address, PeerTake take, RangeSource::TakeDone done);
+  // Sends a take; `count` is called at that moment. `done` gets an empty range if the caller has to
+  // retry.
+  void Take(const std::string& address, PeerTake take, OwnerLink::Count count,
+            RangeSource::TakeDone done);
 
-  // Ends the threads. Later takes are answered with "ask again".
+  // Returns the addresses, separated by commas, to which the last connection failed in the last
+  // kRecent, or at which a take has waited for an answer for kSilent.
+  std::string Unreachable();
+
+  // Ends the threads. Later takes get an empty range.
   void Stop();
 
  private:
   class Link;
 
   const std::optional<PeerTls> tls_;
+  const Milliseconds kept_, silent_;
   std::mutex mutex_;                                    // guards the members below
   std::map<std::string, std::unique_ptr<Link>> links_;  // by address
   bool stopped_ = false;

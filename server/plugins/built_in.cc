@@ -14,7 +14,7 @@ namespace {
 
 using MadePlugin = Result<std::shared_ptr<Plugin>>;
 
-// Two servers with different keys of one key id would map two ids to one number.
+// If two servers had different keys under one key id, two ids could be mapped to the same number.
 Status CheckKey(const TagDefinition& tag, const BlockCipher& cipher) {
   const std::string check = KeyCheck(cipher);
   if (check.empty()) return Internal("the cipher of the plugin obfuscate failed");

@@ -12,7 +12,7 @@
 
 namespace firn {
 
-// Objects that the built-in plugins use. All must outlive the catalogue's tags.
+// Dependencies of the built-in plugins. All must outlive the catalogue's tags.
 struct PluginParts {
   const Clock& clock;
   std::shared_ptr<RateBoard> rates;    // metrics and the console read the rates here
@@ -20,12 +20,11 @@ struct PluginParts {
   std::shared_ptr<KeyRing> keys{};     // null: tags with the plugin `obfuscate` are refused
 };
 
-// Adds `limit`, `rate`, `history` and `obfuscate` to the catalogue. kConflict if a name is
-// taken.
+// Adds `limit`, `rate`, `history` and `obfuscate` to the catalogue. kConflict if a name is in use.
 Status AddBuiltInPlugins(const PluginParts& parts, Catalogue& catalogue);
 
-// Whether clients get a tag's ids as its strategy issued them. False if it has a plugin that
-// changes them, or an unknown plugin.
+// Returns whether clients get a tag's ids exactly as its strategy issued them. False if the tag has
+// a plugin that changes ids, or an unknown plugin.
 bool ShowsIdsAsIssued(const TagDefinition& tag);
 
 }  // namespace firn

@@ -32,7 +32,7 @@ void Append(uint64_t value, int size, std::vector<uint8_t>& out) {
   for (int i = size - 1; i >= 0; --i) out.push_back(static_cast<uint8_t>(value >> (8 * i)));
 }
 
-// radix^exponent, or 0 when that is above kHalfSizeMax.
+// Returns radix^exponent, or 0 if that is above kHalfSizeMax.
 uint64_t Power(uint64_t radix, int exponent) {
   uint64_t power = 1;
   for (int i = 0; i < exponent; ++i) {
@@ -62,7 +62,8 @@ Result<Ff1> Ff1::Make(std::shared_ptr<const BlockCipher> cipher, uint32_t radix,
   return ff1;
 }
 
-// The standard's P, then Q for round 0 and half 0, as a CBC-MAC up to the last block.
+// Computes the CBC-MAC of the standard's P and Q, with round 0 and half 0 in Q, up to the last
+// block.
 Status Ff1::Chain(uint32_t radix, int length, std::string_view tweak) {
   std::vector<uint8_t> text = {1, 2, 1};
   Append(radix, 3, text);
@@ -71,7 +72,7 @@ Status Ff1::Chain(uint32_t radix, int length, std::string_view tweak) {
   Append(static_cast<uint64_t>(length), 4, text);
   Append(tweak.size(), 4, text);
   text.insert(text.end(), tweak.begin(), tweak.end());
-  const size_t tail = static_cast<size_t>(half_bytes_) + 1;  // number of the round, and the half
+  const size_t tail = static_cast<size_t>(half_bytes_) + 1;  // the round's number and the half
   const size_t whole = (text.size() + tail + kBlock - 1) / kBlock * kBlock;
   text.resize(whole, 0);
 
@@ -125,12 +126,12 @@ bool Ff1::Round(int round, std::span<Halves> group) const {
 
 void Ff1::PutRound(int round, uint64_t half, uint8_t* block) const {
   const auto number = static_cast<uint64_t>(round);
-  const bool fits = half_bytes_ < 8;  // the byte with the number is directly above the half
+  const bool fits = half_bytes_ < 8;  // the byte with the round's number is directly above the half
   Store64(base_.high ^ (fits ? 0 : number), block);
   Store64(base_.low ^ half ^ (fits ? number << (8 * half_bytes_) : 0), block + 8);
 }
 
-// The first 8 or 12 bytes (the standard's d) as a number, modulo `size`.
+// Returns the first 8 or 12 bytes (the standard's d) as a number, modulo `size`.
 uint64_t Ff1::Reduce(const uint8_t* block, uint64_t size) const {
   const uint64_t first = Load64(block);
   if (half_bytes_ <= 4) return first % size;

@@ -17,21 +17,22 @@ class BlockCipher {
 
   virtual ~BlockCipher() = default;
 
-  // Encrypts each block separately, without chaining. False if the cipher failed: the blocks are
-  // then worthless.
+  // Encrypts each block separately, without chaining. Returns false if the cipher failed; the
+  // blocks are then unusable.
   virtual bool Encrypt(uint8_t* blocks, size_t count) const = 0;
 };
 
 // FF1 of NIST SP 800-38G: a permutation of the strings of `length` numerals of one radix, under a
-// key and a tweak. Arithmetic only; the caller supplies the cipher.
+// key and a tweak. The caller supplies the block cipher.
 //
-// A string is given as its two halves, each read as a number, most significant numeral first: the
-// left one of length / 2 numerals (rounded down), the right one of the rest. So the string may be
-// longer than a machine word.
+// A string is represented by two numbers, one for each half, with the most significant numeral
+// first. The left half has length / 2 numerals (rounded down), the right half has the others. So
+// the string may be longer than a machine word.
 //
-// 1. Ten Feistel rounds, each of one block: key, tweak and parameters are chained into `base_`
-//    once, here; a round only adds its number and one half.
-// 2. Many strings go through a round together, so that the cipher sees many blocks at once.
+// 1. There are ten Feistel rounds, with one block each. Make chains key, tweak and parameters into
+//    `base_` once; a round only adds its number and one half.
+// 2. Many strings are processed together in each round, so that the cipher gets many blocks at
+//    once.
 //
 // Immutable and thread-safe. Only Make allocates.
 class Ff1 {
@@ -46,17 +47,18 @@ class Ff1 {
   static constexpr uint32_t kRadixMax = 1 << 16;
   static constexpr size_t kTweakBytesMax = 128;
 
-  // Fails for: a radix outside 2 to 2^16; a domain below a million strings (the standard's minimum)
-  // or with halves above 2^62; a tweak that is too long; a cipher that fails.
+  // Fails if the cipher fails or a parameter is out of range. The radix must be within 2 to 2^16,
+  // and the tweak short enough. There must be at least a million strings, which is the standard's
+  // minimum, and at most 2^62 values of each half.
   static Result<Ff1> Make(std::shared_ptr<const BlockCipher> cipher, uint32_t radix, int length,
                           std::string_view tweak);
 
-  // Number of strings of each half: every half must lie below it.
+  // Number of possible values of each half; each half must be below it.
   uint64_t left_size() const { return left_size_; }
   uint64_t right_size() const { return right_size_; }
 
-  // Replaces each string by its permutation. False if the cipher failed: the strings are then
-  // worthless.
+  // Replaces each string by its permutation. Returns false if the cipher failed; the strings are
+  // then unusable.
   bool Encrypt(std::span<Halves> strings) const;
   bool Decrypt(std::span<Halves> strings) const;
 
@@ -83,7 +85,8 @@ class Ff1 {
   uint64_t left_size_ = 0;
   uint64_t right_size_ = 0;
   int half_bytes_ = 0;  // the standard's b
-  Block base_;          // the chain up to the last block, and that block without number and half
+  Block base_;  // the chain value before the last block, XORed with that block without number and
+                // half
 };
 
 }  // namespace firn

@@ -31,7 +31,7 @@ std::string_view MethodName(Method method) {
   return "embedded";
 }
 
-// The lines of one call, in their own memory, as many as fit.
+// A buffer with the lines of one call, as many as fit.
 class Lines {
  public:
   bool has_room() const { return buffer_.size() - size_ >= History::kLineMax; }
@@ -66,7 +66,7 @@ class Lines {
     size_ += static_cast<size_t>(std::to_chars(begin, begin + 20, number).ptr - begin);
     buffer_[size_++] = ' ';
   }
-  // Clients choose their names, so characters that could break a line or a column are replaced.
+  // Clients choose their names, so this replaces characters that could break a line or a column.
   void PutClient(std::string_view client) {
     const std::string_view shown = client.empty() ? "-" : client.substr(0, kClientMax);
     for (const char c : shown) buffer_[size_++] = c > ' ' && c < 0x7F ? c : '?';

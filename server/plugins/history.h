@@ -20,7 +20,7 @@
 
 namespace firn {
 
-// Counts of the runs that were added to a history. Each run is in exactly one of these, or still in
+// Counts of the runs that were added to a history. Each run is in exactly one count, or still in
 // the queue.
 struct HistoryCounts {
   int64_t written = 0;
@@ -30,21 +30,21 @@ struct HistoryCounts {
   friend bool operator==(const HistoryCounts&, const HistoryCounts&) = default;
 };
 
-// A record of which client got which ids, one line per run, columns separated by a space:
+// A record of which client got which ids. One line per run, with columns separated by a space:
 //
 //     <UTC ms> <tag, as in paths> <first> <count> <stride> <door> <client or ->
 //
 // 1. Callers never wait for the disk: they put lines into a queue of bounded size, under a lock
-//    that is held for copying a line. A separate thread writes them.
+//    that is held only while a line is copied. A separate thread writes the lines.
 // 2. Runs that do not fit into the queue are dropped; runs that cannot be written are lost. Both
-//    are counted, logged, and noted in the file by a line "# <UTC ms> <n> runs are missing here" as
-//    soon as it can be written again.
-// 3. A full disk stops no call: the writer keeps retrying, and ids are still issued.
-// 4. Stop writes what is queued and syncs it.
+//    are counted and logged. As soon as the file can be written again, a line "# <UTC ms> <n> runs
+//    are missing here" records them there.
+// 3. A full disk does not fail calls: ids are still issued, and the writer keeps retrying.
+// 4. Stop writes the queued lines and syncs the file.
 //
-// A record, not a ledger: a crash loses what was queued in the last kFlushInterval. A forked child
-// records nothing, and may destroy its copy. Thread-safe except Start and Stop, which must be
-// called by one thread.
+// The record may be incomplete: a crash loses the lines that were queued in the last
+// kFlushInterval. A forked child records nothing, and may destroy its copy. Thread-safe except
+// Start and Stop, which must be called by one thread.
 class History {
  public:
   static constexpr Milliseconds kFlushInterval{100};
@@ -58,17 +58,17 @@ class History {
     LogLine log{};  // receives one line without its end, on the writer's thread
   };
 
-  // `clock` must outlive it.
+  // `clock` must outlive the object.
   History(const Clock& clock, Options options);
   ~History();  // stops
   History(const History&) = delete;
   History& operator=(const History&) = delete;
 
-  // Opens the file and starts the writer. Fails if the file cannot be opened; later faults of the
-  // file do not fail, but lose runs.
+  // Opens the file and starts the writer. Fails if the file cannot be opened. Later errors of the
+  // file only lose runs.
   Status Start();
 
-  // Queues a call's runs. `tag` is encoded as in paths.
+  // Queues a call's runs. `tag` must be encoded as in paths.
   void Add(std::string_view tag, const Request& request, const Runs& runs);
 
   // Writes the queued runs; later runs are dropped. Idempotent.
@@ -77,8 +77,8 @@ class History {
   HistoryCounts counts() const;
 
  private:
-  // Shared with the writer. A separate object, because a forked child must not use it: a thread
-  // that the child does not have may hold the lock.
+  // Shared with the writer. A separate object, so that a forked child can avoid it: the lock may be
+  // held by a thread that the child does not have.
   struct Queue {
     std::mutex mutex;
     std::condition_variable wake;
@@ -107,13 +107,13 @@ class History {
   int64_t noted_ = 0;     // missing runs that are noted in the file
   int64_t reported_ = 0;  // missing runs that were logged
   std::optional<BootMs> reported_at_;
-  std::string failure_;  // why runs have been lost since reported_at_
+  std::string failure_;  // why runs were lost since reported_at_
 
   std::atomic<int64_t> written_{0};
   std::atomic<int64_t> lost_{0};
 };
 
-// Records a tag's runs as they were issued, before `obfuscate`. Thread-safe.
+// Records a tag's runs before the plugin `obfuscate` changes them. Thread-safe.
 class HistoryPlugin final : public Plugin {
  public:
   static constexpr int kOrder = 300;

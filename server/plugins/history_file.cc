@@ -58,7 +58,7 @@ Status HistoryFile::MakeRoom(size_t bytes) {
   return Turn();
 }
 
-// Renames from the oldest on, so that a failure half way loses only the oldest file.
+// Renames the oldest file first, so that a failure in between loses only the oldest file.
 Status HistoryFile::Turn() {
   Close();
   for (int number = options_.files_max - 1; number > 0; --number) {

@@ -9,15 +9,17 @@
 
 namespace firn {
 
-// A file of lines that is rotated when it is full: `path`, then path.1, path.2, ... with the
-// highest number the oldest. One thread at a time.
+// A file of lines that is rotated when it is full. The current file is `path`; path.1, path.2 and
+// so on are older, in this order. One thread at a time.
 //
-// 1. An append is written completely or not at all: after a failed write the file is truncated to
-//    its earlier size.
-// 2. After every failure it is ready for the next append, which re-opens the file if necessary. So
-//    it works again as soon as the disk has space.
-// 3. A line that a crash has torn remains in the file; the next one begins on a new line.
-// 4. The writing process locks it: two processes must not truncate and rotate the same file.
+// 1. An append is written completely or not at all: after a failed write, the file is truncated to
+//    its previous size.
+// 2. After a failure, the next append re-opens the file if necessary. So appends succeed again as
+//    soon as the disk has space.
+// 3. A line that a crash has left incomplete remains in the file; the next line begins on a new
+//    line.
+// 4. The writing process locks the file, because two processes must not truncate and rotate the
+//    same file.
 class HistoryFile {
  public:
   struct Options {
@@ -30,14 +32,14 @@ class HistoryFile {
   HistoryFile(const HistoryFile&) = delete;
   HistoryFile& operator=(const HistoryFile&) = delete;
 
-  // Opens or creates the file, mode 0640, if it is not open. kUnavailable if that fails, kConflict
-  // if another process writes it.
+  // Opens or creates the file, with mode 0640, if it is not open. kUnavailable if that fails,
+  // kConflict if another process writes it.
   Status Open();
 
   // Appends whole lines. kUnavailable if they were not written.
   Status Append(std::string_view lines);
 
-  // Waits until everything appended is on the disk. kUnavailable if that is not certain.
+  // Waits until all appended lines are on disk. kUnavailable if that is not certain.
   Status Sync();
 
   void Close() { file_ = {}; }

@@ -9,7 +9,7 @@
 
 namespace firn {
 
-// The bytes of a secret key. Overwritten when destroyed; moves, never copies; cannot be printed.
+// The bytes of a secret key. Overwritten on destruction; movable, not copyable; cannot be printed.
 class SecretKey {
  public:
   explicit SecretKey(std::vector<uint8_t> bytes) : bytes_(std::move(bytes)) {}
@@ -27,10 +27,10 @@ class SecretKey {
 
 // Reads an AES key: one line of 32, 48 or 64 hexadecimal digits, as `openssl rand -hex 32` prints.
 //
-// The file must be a regular file of this user, or of root, with no permission for group and
-// others (mode 0600 or less), otherwise kDenied: a key that others can read is not secret.
-// kNotFound if it is missing, kInvalid if its content is not a key. No message ever contains any of
-// it.
+// The file must be a regular file, owned by this user or root, without permissions for group and
+// others (mode 0600 or less); otherwise kDenied, because a key that others can read is not secret.
+// kNotFound if the file is missing, kInvalid if its content is not a key. Error messages never
+// contain a part of the key.
 Result<SecretKey> ReadKeyFile(const std::string& path);
 
 }  // namespace firn

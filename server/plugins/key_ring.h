@@ -11,14 +11,14 @@
 namespace firn {
 
 // The ciphers of the keys in one folder, by key id: the key `k1` is in the file k1.key. A key is
-// read when it is first requested and then cached, so a file stands for one permutation as long as
-// the program runs. Tags with the same key share its cipher. Thread-safe; reads files under its
-// lock.
+// read when it is first requested and then cached, so the permutation does not change while the
+// program runs. Tags with the same key share its cipher. Thread-safe; reads files under its lock.
 class KeyRing {
  public:
   explicit KeyRing(std::string folder) : folder_(std::move(folder)) {}
 
-  // Fails as ReadKeyFile does. A failure is not cached: fix the file and call again.
+  // Returns the cipher of a key. Fails like ReadKeyFile. A failure is not cached, so a later call
+  // can succeed once the file is fixed.
   Result<std::shared_ptr<const BlockCipher>> Cipher(const std::string& key_id);
 
  private:

@@ -12,22 +12,24 @@
 
 namespace firn {
 
-// Limits the ids per second of one tag on this server. Calls above the limit are REJECTED with the
-// time to wait.
+// Limits the ids per second of one tag on this server. Calls above the limit are refused with
+// REJECTED and the time to wait.
 //
-// 1. A bucket holds `burst` ids and fills with `per_second`. A call takes all of its ids or none.
-// 2. The bucket is one word: the moment at which it would be full again, in 2^20ths of a
-//    millisecond of the boot clock. Taking an id moves that moment ahead by the time an id needs;
-//    it may lie at most a full bucket's time ahead. So no thread has to fill the bucket. The time
-//    of an id is rounded up, so rounding never exceeds the limit.
-// 3. A call that got no ids after all returns what it took. Meanwhile the bucket may have filled
-//    up, so a later burst may be larger by as much as was returned.
+// 1. A bucket holds at most `burst` ids and is refilled at `per_second`. A call takes all of its
+//    ids or none.
+// 2. The bucket is stored in one word: the time at which it will be full again, in 2^-20 ms of the
+//    boot clock. Taking an id adds the time in which one id is refilled. The result may be ahead of
+//    now by at most the time that refills the whole bucket. So no thread has to refill the bucket.
+//    The time per id is rounded up, so rounding never exceeds the limit.
+// 3. A call that is refused later returns the ids that it took from the bucket. The bucket may have
+//    filled up meanwhile, so a later burst may be larger by the returned number.
 //
-// Thread-safe and lock-free; reads the clock once a call. In a forked child the bucket is a copy:
-// the limit applies per process. A changed tag gets a new, full bucket.
+// Thread-safe and lock-free; reads the clock once per call. A forked child has a copy of the
+// bucket, so the limit applies per process. A changed tag gets a new, full bucket.
 class LimitPlugin final : public Plugin {
  public:
-  static constexpr int kOrder = 100;  // first: a call that is refused here has cost nothing else
+  static constexpr int kOrder =
+      100;  // runs first, so that a call over the limit costs no other work
   static constexpr int64_t kPerSecondMax = 100'000'000;
 
   struct Options {
@@ -35,7 +37,7 @@ class LimitPlugin final : public Plugin {
     int64_t burst = 1;       // at least 1; a larger call is always refused
   };
 
-  // `clock` must outlive it. Options out of range are moved to the nearest limit.
+  // `clock` must outlive the object. Options are clamped to their ranges.
   LimitPlugin(const Clock& clock, Options options);
 
   std::string_view name() const override { return "limit"; }
@@ -53,7 +55,8 @@ class LimitPlugin final : public Plugin {
   const Clock& clock_;
   const int64_t burst_;
   const int64_t parts_per_id_;
-  std::atomic<int64_t> full_at_;  // in parts of the boot clock
+  std::atomic<int64_t>
+      full_at_;  // time when the bucket will be full, in 2^-20 ms of the boot clock
 };
 
 // Creates a tag's plugin from limit.per_second and limit.burst. For the catalogue.

@@ -23,9 +23,9 @@ struct FreeContext {
 };
 using Context = std::unique_ptr<EVP_CIPHER_CTX, FreeContext>;
 
-// One of OpenSSL's contexts serves one thread at a time, so there are several, each with the key
-// set. A caller takes a free one, and never waits for another caller. A context that was in use
-// during a fork stays taken in the child, which has enough others.
+// A context of OpenSSL can serve only one thread at a time, so there are several contexts with the
+// same key. A caller takes a free one, and never waits for another caller. A context that was in
+// use during a fork remains marked as in use in the child, which has enough others.
 class Aes final : public BlockCipher {
  public:
   explicit Aes(const SecretKey& key);
@@ -102,7 +102,7 @@ Refusal CipherFailed() {
   return {Reason::kInternal, "the cipher of the plugin obfuscate failed", 0, true};
 }
 
-// Converts ids to strings and passes them on in groups, through memory of its own.
+// A buffer for a group of strings.
 class Batch {
  public:
   static constexpr size_t kSize = 64;
@@ -185,7 +185,8 @@ Result<int64_t> ObfuscatePlugin::Reveal(int64_t shown) const {
   return static_cast<int64_t>(Join(string));
 }
 
-// Encrypts each string until it is an id: of the numbers of 19 digits, 1 in 13 is none.
+// Encrypts each string until the result is an id. Of the numbers with 19 digits, 1 in 13 is not an
+// id.
 bool ObfuscatePlugin::Permute(std::span<Ff1::Halves> strings) const {
   if (!ff1_.Encrypt(strings)) return false;
   for (Ff1::Halves& string : strings) {

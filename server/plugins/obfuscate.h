@@ -14,32 +14,31 @@
 
 namespace firn {
 
-// AES under `key` (16, 24 or 32 bytes). Lock-free for up to 64 concurrent callers; one more
-// allocates. kInternal if the library refuses.
+// Returns AES under `key` (16, 24 or 32 bytes). Lock-free; allocates only if there are more than 64
+// concurrent callers. kInternal if the library fails.
 Result<std::shared_ptr<const BlockCipher>> MakeAes(const SecretKey& key);
 
-// Identifies a key without revealing it: the first three bytes of an encrypted block of zeros, as
-// six hexadecimal digits. Empty if the cipher fails.
+// Returns a text that identifies a key without revealing it: the first three bytes of an encrypted
+// block of zeros, as six hexadecimal digits. Empty if the cipher fails.
 std::string KeyCheck(const BlockCipher& cipher);
 
-// Replaces each id by another one, so that ids reveal neither how many there are nor which comes
-// next. The key reverses it.
+// Replaces each id by another one, so that ids reveal neither their number nor the next id. The key
+// can reverse this.
 //
-// 1. The ids below 10^width, or with a width of 19 all ids, are permuted among themselves, by FF1
-//    with AES under the tag's key. So two ids are never shown as the same number. FF1 permutes all
-//    numbers of 19 digits: a number beyond 63 bits is encrypted again until it is an id (cycle
-//    walking).
-// 2. The tweak is the tag's name: two tags under one key are permuted differently.
-// 3. A larger id ends the call with EXHAUSTED: it is never shown unchanged.
-// 4. Calls for runs are refused: permuted ids do not form any.
-// 5. Width, key and name determine the shown ids; the tag's definition fixes all three.
+// 1. FF1 with AES under the tag's key permutes the ids below 10^width, or all ids if the width is
+//    19. So two ids never become the same number. With a width of 19, a result beyond 63 bits is
+//    encrypted again until it is an id (cycle walking).
+// 2. The tweak is the tag's name, so two tags with the same key have different permutations.
+// 3. A larger id refuses the call with EXHAUSTED; it is never returned unchanged.
+// 4. Calls for runs are refused, because permuted ids do not form runs.
+// 5. Width, key and name determine the permutation; the tag's definition fixes all three.
 //
-// Thread-safe; allocates nothing per id beyond what Runs needs for them. A forked child may
-// continue to use it. Limitations: an observer of about the square root of 10^width pairs of issued
-// and shown ids can break the secrecy, and the order of ids is lost.
+// Thread-safe; allocates nothing except the memory of Runs. A forked child may continue to use it.
+// Limitations: the order of ids is lost, and an observer of about sqrt(10^width) pairs of issued
+// and permuted ids can break the secrecy.
 class ObfuscatePlugin final : public Plugin {
  public:
-  static constexpr int kOrder = 900;  // last: earlier plugins see the ids as issued
+  static constexpr int kOrder = 900;  // runs last, so that other plugins get the ids as issued
   static constexpr int kWidthLeast = 6;
   static constexpr int kWidthMost = 19;  // all ids
 
@@ -52,11 +51,11 @@ class ObfuscatePlugin final : public Plugin {
   std::optional<Refusal> Before(const Request& request) override;
   std::optional<Refusal> After(const Request& request, Runs& runs) override;
 
-  // Returns the id that is shown for `id`, and the reverse. kInvalid beyond the width.
+  // Hide returns the permuted id, and Reveal the original one. kInvalid beyond the width.
   Result<int64_t> Hide(int64_t id) const;
   Result<int64_t> Reveal(int64_t shown) const;
 
-  // The largest id that is permuted.
+  // The largest id that can be permuted.
   int64_t most() const { return most_; }
 
  private:

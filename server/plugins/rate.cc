@@ -37,8 +37,8 @@ std::vector<TagRate> RateBoard::Read(BootMs now) {
   return rates;
 }
 
-// Drops readings older than the window, but keeps one that is old enough to compare with: a reader
-// who reads once a minute gets the minute's average.
+// Drops readings older than the window, but keeps one that is old enough to compare with. So a
+// program that reads once a minute gets the minute's average.
 double RateBoard::Average(Entry& entry, Reading reading) {
   std::deque<Reading>& kept = entry.readings;
   while (kept.size() > 1 && reading.at - kept.front().at > kWindow &&

@@ -17,7 +17,7 @@
 
 namespace firn {
 
-// One tag's figures.
+// The counts and the rate of one tag.
 struct TagRate {
   std::string tag;
   int64_t ids = 0;            // issued since the tag was first used
@@ -38,7 +38,7 @@ class RatePlugin final : public Plugin {
   Effect effect() const override { return Effect::kNone; }
   std::optional<Refusal> After(const Request& request, Runs& runs) override;
 
-  // Ids that were issued to calls, including calls that a later plugin refused.
+  // Number of ids that were issued to calls, including calls that a later plugin refused.
   int64_t ids() const;
 
  private:
@@ -51,23 +51,24 @@ class RatePlugin final : public Plugin {
   std::array<Place, kPlaces> places_;
 };
 
-// The rates of all tags that have the plugin, for metrics and the console. Thread-safe; calls for
-// ids never take its lock.
+// The rates of all tags that have the plugin `rate`, for metrics and the console. Thread-safe;
+// calls for ids never take its lock.
 //
-// It has no thread; reading drives it. A read averages over the time since the oldest reading that
-// is at most kWindow old. A reading within kSpacing of the previous one is not stored, so that
-// several readers do not shorten each other's window. The first read of a tag returns a rate of 0.
+// The object has no thread: counts are sampled only in Read. A read averages over the time since
+// the oldest reading that is at most kWindow old. A reading within kSpacing of the previous one is
+// not stored, so that several readers do not shorten each other's window. The first read of a tag
+// returns a rate of 0.
 class RateBoard {
  public:
   static constexpr Milliseconds kSpacing{1000};
   static constexpr Milliseconds kWindow{10'000};
 
-  // Returns the tag's plugin: the same object as long as it is referenced, so that a changed tag
-  // continues its counts.
+  // Returns the tag's plugin. While the object is referenced, this returns the same one, so that a
+  // changed tag continues its counts.
   std::shared_ptr<RatePlugin> ForTag(const std::string& tag);
 
-  // Returns the rates by name. `now` must not be before that of an earlier read. Forgets tags whose
-  // plugin is no longer referenced elsewhere.
+  // Returns the rates, sorted by tag name. `now` must not be lower than in an earlier read. Forgets
+  // tags whose plugin is no longer referenced elsewhere.
   std::vector<TagRate> Read(BootMs now);
 
  private:

@@ -12,12 +12,12 @@
 
 namespace firn {
 
-// Ranges of dated tags, which the ledger picks by the registry's clock (PickDated). Answers to the
-// registry's writes show that clock. If none has come recently, the source writes the clock node
-// before it uses the ledger. Thread-safe; answers come on the control thread.
+// Ranges of dated tags, which the ledger picks by the registry's clock (PickDated). The registry's
+// answers to writes contain its time. If there was no recent answer, the source writes the clock
+// node before it uses the ledger. Thread-safe; answers are delivered on the control thread.
 class DatedSource final : public RangeSource {
  public:
-  // How long a reading of that clock is used, extrapolated by the boot clock.
+  // How long a reading of the registry's clock is used, extrapolated by the boot clock.
   static constexpr Milliseconds kFresh{60'000};
   // A reading that took longer is discarded: the process may have been paused.
   static constexpr Milliseconds kTellingMost{2'000};
@@ -46,7 +46,8 @@ class DatedSource final : public RangeSource {
   const PostToControl control_;
   const Clock& clock_;
   RegistryTime& time_;
-  // Callbacks of the registry hold this weakly: they may run after the source is destroyed.
+  // The registry's callbacks hold a weak reference to this, because they may run after the source
+  // is destroyed.
   const std::shared_ptr<DatedSource*> self_ = std::make_shared<DatedSource*>(this);
 };
 

@@ -17,12 +17,12 @@
 namespace firn {
 namespace {
 
-constexpr int kRootIndex = 0;  // in the answer to Read
+constexpr int kRootIndex = 0;  // index in the answer to Read
 constexpr int kNodeIndex = 1;
 constexpr int kPauseBits = 4;  // 15 ms at most
 constexpr Milliseconds kFreezeRetry{1'000};
 
-// Servers that lost to the same winner retry at different times, because their sessions differ.
+// Depends on the session, so that servers that lost to the same writer retry at different times.
 Milliseconds PauseAfter(int tries, int64_t session) {
   SeededEntropy dice(static_cast<uint64_t>(session) * 1'000 + static_cast<uint64_t>(tries));
   return Milliseconds(static_cast<int64_t>(dice.Below(uint64_t{1} << std::min(tries, kPauseBits))));
@@ -68,7 +68,7 @@ void Ledger::WhereNow(const TagDefinition& tag, PlaceDone done) {
   Queue(tag.name, std::move(errand));
 }
 
-// The errand returns its result as a range: from the end of the store's own ranges to the begin of
+// The errand returns its result as a range, from the end of the store's own ranges to the begin of
 // the next range.
 Ledger::Errand Ledger::WhereErrand(const TagDefinition& tag, PlaceDone done) {
   return {.kind = Errand::Kind::kBegin,
@@ -163,12 +163,12 @@ void Ledger::Queue(const std::string& tag, Errand errand) {
 
 // --- one verb ------------------------------------------------------------------------------------
 
-// Runs one errand after another until none is left.
+// Runs the queued errands in order.
 Task<> Ledger::Work(Page* page) {
   while (!page->errands.empty()) {
     const Errand* const errand = &page->errands.front();
     Result<Range> done = co_await Do(page, errand);
-    // The cached node may be older than the cause of this failure: the next errand re-reads it.
+    // The cached node may be older than the cause of this failure, so the next errand re-reads it.
     if (!done.ok()) page->known.reset();
     calls_.push_back([tell = std::move(page->errands.front().done), done] { tell(done); });
     page->errands.pop_front();
@@ -185,7 +185,7 @@ Task<Result<Range>> Ledger::Do(Page* page, const Errand* errand) {
     if (!move->node) co_return move->range;
     const Result<std::string> data = WriteTagNode(*move->node);
     if (!data.ok()) co_return data.status();
-    // A copy: Saw may clear page->known while the answer is awaited.
+    // A copy, because Saw may clear page->known while this waits for the answer.
     Known sent = *page->known;
     sent.node = *std::move(move->node);
     std::vector<Write> writes{Write::Check(kMetaPath, sent.root_version)};
@@ -212,7 +212,7 @@ Task<Result<Range>> Ledger::Do(Page* page, const Errand* errand) {
   co_return Unavailable(Named(page->tag) + " changed during every attempt; try again");
 }
 
-// Reads root and node, unless the page already knows them in this session.
+// Reads root and node, unless they have been read in this session.
 Task<Status> Ledger::Read(Page* page) {
   if (page->known && page->known->session != async_registry_.session())
     page->known.reset();  // rule 5
@@ -221,7 +221,8 @@ Task<Status> Ledger::Read(Page* page) {
     page->overtaken = false;
     Result<Nodes> nodes = co_await async_registry_.ReadSynced(paths);
     if (!nodes.ok()) co_return nodes.status().WithContext("reading " + Named(page->tag));
-    // The node was seen in a newer state meanwhile, so this reading shows no loss: read it again.
+    // A newer state of the node was seen meanwhile, so this reading does not prove a loss: read
+    // again.
     if (page->overtaken && !page->Fits((*nodes)[kNodeIndex])) continue;
     Status fine = Judge(*page, *nodes);
     if (!fine.ok()) co_return fine;
@@ -243,14 +244,14 @@ Status Ledger::Judge(Page& page, const Nodes& nodes) {
     return Unavailable(UnguardedVersionFault("the cluster's root node"));
   }
   if (!node) {
-    if (page.seen) return Lost(page, meta->era, "its node is missing");
+    if (page.seen) return Lost(page, EraToFreeze(*meta), "its node is missing");
     return NotFound(Named(page.tag) + ": its node is missing");
   }
   if (page.cluster.value_or(meta->uuid) != meta->uuid) {
-    return Lost(page, meta->era,
+    return Lost(page, EraToFreeze(*meta),
                 "the registry holds cluster " + meta->uuid + " instead of " + *page.cluster);
   }
-  FIRN_TRY(JudgeNode(page, meta->era, *node));
+  FIRN_TRY(JudgeNode(page, *meta, *node));
   if (meta->frozen) {
     page.known.reset();
     return Unavailable(AskForRestore("the cluster is frozen: " + meta->reason));
@@ -262,15 +263,15 @@ Status Ledger::Judge(Page& page, const Nodes& nodes) {
   return {};
 }
 
-Status Ledger::JudgeNode(Page& page, const Nonce& era, const Node& node) {
+Status Ledger::JudgeNode(Page& page, const ClusterMeta& meta, const Node& node) {
   if (node.stat.version == kUnguardedVersion) {
     return Unavailable(UnguardedVersionFault("the node of tag '" + page.tag + "'"));
   }
   auto read = ReadTagNode(page.tag, node.data);
   if (!read.ok()) return read.status().WithContext(Named(page.tag));
   if (!page.Fits(*read)) {
-    news_[page.tag] = page.seen->high;
-    return Lost(page, era, Cat("it is at ", read->tag.high, " and was at ", page.seen->high));
+    return Lost(page, EraToFreeze(meta),
+                Cat("it is at ", read->tag.high, " and was at ", page.seen->high));
   }
   See(page, *read);
   page.known = Known{.node = *std::move(read),
@@ -330,7 +331,7 @@ Status Ledger::MayStandIn(const TagNode& node, const std::string& store) {
       "belongs to this cluster alone");
 }
 
-// Applies rules 7 and 8 to the node: returns why no range may be taken for this form.
+// Applies rules 7 and 8 to the node. Returns the reason if this form may not take a range.
 Status Ledger::Refusal(const Page& page, const std::string& form) {
   const TagDefinition& tag = page.known->node.tag;
   const bool deleted = page.known->node.deleted;
@@ -343,7 +344,7 @@ Status Ledger::Refusal(const Page& page, const std::string& form) {
   return tag.disabled ? Denied("tag '" + page.tag + "' is disabled") : Status();
 }
 
-// Applies rule 2 to a set that was done. `sent` is the state when it was sent, with the node as
+// Applies rule 2 to a successful set. `sent` is the state when it was sent, with the node that was
 // written.
 Result<Range> Ledger::Moved(Page& page, Known sent, const NodeStat& stat, Range range) {
   const bool doubted = !std::exchange(page.known, std::nullopt).has_value();
@@ -358,7 +359,8 @@ Result<Range> Ledger::Moved(Page& page, Known sent, const NodeStat& stat, Range 
 
 // --- a loss --------------------------------------------------------------------------------------
 
-// `era`: of the data that show the loss; without a root node there is no cluster to freeze.
+// `era` is the era of the data that prove the loss; empty if there is no cluster to freeze, or if
+// it is frozen.
 Status Ledger::Lost(Page& page, const std::optional<Nonce>& era, const std::string& why) {
   const std::string sentence = LedgerWentBack(page.tag, why);
   LogError("ledger_lost").With("tag", page.tag) << sentence;
@@ -376,8 +378,8 @@ void Ledger::BeginFreeze(const Nonce& era, std::string why) {
   async_registry_.Start(freeze_);
 }
 
-// Retries until the cluster is frozen, or the data of that era are gone: `firn restore`, or
-// creating a new cluster in the registry, begins another era.
+// Retries until the cluster is frozen or has another era: `firn restore` and the creation of a new
+// cluster begin a new era.
 Task<> Ledger::FreezeOut(Nonce era, std::string why) {
   const FreezeOrder order{why, [era](const ClusterMeta& meta) { return meta.era != era; }};
   for (;;) {

@@ -13,6 +13,7 @@
 #include "common/base/status.h"
 #include "common/base/units.h"
 #include "registry/cluster/nonce.h"
+#include "registry/cluster/records.h"
 #include "registry/cluster/tag_node.h"
 #include "registry/seam/async_registry.h"
 #include "registry/seam/coordinator.h"
@@ -22,19 +23,19 @@ namespace firn {
 
 // Callbacks to the ledger's owner, on the control thread.
 struct LedgerHooks {
-  // The registry lost data of this tag (its ledger fell, or its node is missing): other servers may
-  // get the ranges in memory. Must stop issuing them before it returns.
+  // Called when the registry lost data of this tag: its ledger fell, or its node is missing. Other
+  // servers may then get the ranges in memory, so this must stop issuing them before it returns.
   std::function<void(const std::string& tag, const std::string& why)> stop{};
-  // The tag's form differs from the one a range was requested for (rule 8). Must close the tag's
-  // strategy before it returns, and have the tag re-read.
+  // Called when a range was requested for another form than the tag's (rule 8). Must close the
+  // tag's strategy before it returns, and cause a new reading of the tag.
   std::function<void(const std::string& tag)> redefined{};
 };
 
-// Position of a tag's ledger, and the cluster that it belongs to.
+// Position of a tag's ledger, and the ledger's cluster.
 struct LedgerPlace {
   std::string cluster;  // uuid
-  int64_t begin = 0;    // the next range must begin here or above
-  int64_t picked = 0;   // end of the store's own ranges; the ledger picked those above
+  int64_t begin = 0;    // least begin of the next range
+  int64_t picked = 0;   // end of the ranges that the store picked; the ledger picked the later ones
 };
 
 // Reads and writes the ledgers of a cluster's segment tags for one server. A ledger is the number
@@ -42,40 +43,42 @@ struct LedgerPlace {
 //
 //  1. A range is used only after a set of the node has moved `high` from at most its begin to its
 //     end. The set is one multi: check(root at M) + set(node at V), where M and V come from one
-//     reading after a sync, or V from the previous set. So used ranges begin at or above everything
-//     that was used before, whatever a store does.
-//  2. The set counts only if its answer is ok, has V's successor (node_version.h: a version that
-//     wraps is not a new creation) and the creation that was read.
-//  3. Unknown outcome: the range is discarded. Nothing checks later whether the set succeeded;
-//     `high` may then have moved for nothing, which only wastes numbers.
-//  4. Another server wrote first: read again. If `high` is still at or below the range's begin, set
-//     again; if it is above, discard the range.
-//  5. A new session, or another M: all cached state is discarded and read again. In a new session
-//     the same version numbers may belong to another tree.
-//  6. `high` falls only when its last taker gives an unused tail back, which counts it in
-//     `returned`: high + returned never falls. Three readings show a loss: a lower sum that does
-//     not lie above everything seen before, a missing node, and another cluster. Then the tag is
-//     stopped, and the cluster is frozen if it still has the era of that reading.
-//  7. While the cluster is frozen, nothing is written. While the tag is disabled or deleted, no
-//     range is taken.
-//  8. A taker names the form of the tag (FormOf) that it takes for. The node must have that form in
-//     the version that is set; otherwise nothing is taken. No edit changes the form of a tag whose
-//     ledger has moved, so all numbers of a tag are issued in one form. Giving back does not
-//     compare forms.
-//  9. The ledger replaces a store only if the node, in the version that is set, permits that and
-//     records that this store has given a range of a counter that only this cluster uses. So no
-//     other cluster takes from the store what the ledger picks. Covering such a range writes the
-//     record.
+//     reading after a sync, or V from the previous set. So a used range begins at or above all
+//     numbers used before, even if a store returns wrong ranges.
+//  2. The set counts only if its answer is ok, its version is the successor of V (node_version.h: a
+//     version that wraps is not a new creation), and its creation is the one that was read.
+//  3. If the outcome of the set is unknown, the range is discarded. There is no later check whether
+//     the set succeeded; if it did, numbers are wasted.
+//  4. If another server wrote first, root and node are read again. If `high` is still at or below
+//     the range's begin, the set is retried; otherwise the range is discarded.
+//  5. In a new session, all cached state is discarded and read again, because the same version
+//     numbers may belong to another tree. The same applies if M has changed.
+//  6. `high` falls only when the server that took the last range gives its unused tail back. This
+//     adds the tail to `returned`, so high + returned never falls. Three readings prove a loss: a
+//     lower sum with a `high` that is not above all numbers seen before, a missing node, and
+//     another cluster. Then the tag is stopped, and the cluster is frozen if it still has the era
+//     of that reading.
+//  7. Nothing is written while the cluster is frozen. No range is taken while the tag is disabled
+//     or deleted.
+//  8. A request for a range contains the form of the tag (FormOf). The node must have that form in
+//     the version on which the set is based; otherwise the request is refused. No edit changes the
+//     form of a tag whose ledger has moved, so all numbers of a tag are issued in one form. Giving
+//     back does not compare forms.
+//  9. The ledger stands in for a store only if the node, in the version on which the set is based,
+//     permits that. The node must also record that this store has returned a range of a counter
+//     that only this cluster uses, so that no other cluster gets the numbers that the ledger picks.
+//     Covering such a range writes the record.
 // 10. In a cluster that serves undefined tags, every range ends below the first id that may have
 //     been issued under the tag's name while it was undefined (LimitOf).
 // 11. No range begins at or above the end of the tag's numbers (NumbersEnd): kExhausted.
 //
 // Owned by the control thread: every verb is called there, and its answer is delivered there, in
 // Tick, or in the verb itself if nothing has to be read. Each verb is answered exactly once; the
-// destructor drops outstanding answers. Verbs of one tag run in turn, at most kQueueMax of them.
+// destructor drops outstanding answers. Verbs of one tag run one after another; at most kQueueMax
+// of them wait.
 class Ledger {
  public:
-  static constexpr int kTriesMax = 200;  // attempts that lose to other servers
+  static constexpr int kTriesMax = 200;  // maximum attempts while other servers write first
   static constexpr size_t kQueueMax = 64;
 
   using StatusDone = std::function<void(Status)>;
@@ -83,57 +86,59 @@ class Ledger {
   using PlaceDone = std::function<void(Result<LedgerPlace>)>;
   using RangeDone = std::function<void(Result<Range>)>;
 
-  // Codes of all verbs: kUnavailable: nothing was written, try later; kUnknown: the requested range
-  // is lost; kConflict: numbers of other servers lie above the range's begin, or the tail is not
-  // the last range; kNotFound, kCorrupt, kDenied, kInvalid: the tag cannot be served here. `tag` is
-  // the caller's definition, of which the name and the form count.
+  // Codes of all verbs: kUnavailable: nothing was written, retry later; kUnknown: the requested
+  // range is lost; kConflict: other servers have used numbers above the range's begin, or the tail
+  // is not the end of the last range; kNotFound, kCorrupt, kDenied, kInvalid: the tag cannot be
+  // served here. `tag` is the caller's definition, from which the name and the form are used.
   Ledger(Coordinator& coordinator, LedgerHooks hooks);
   ~Ledger();
 
-  // Processes the registry's answers. Call after each round of them.
+  // Processes the registry's answers. Call after each round of answers.
   void Tick(BootMs now);
 
-  // Returns the number at or above which the tag's next range must begin, as last read: a store
-  // continues from there. It may be stale, which Cover detects.
+  // Returns the least begin of the tag's next range, from which a store continues. The value may be
+  // from an earlier reading and outdated; Cover detects that.
   void Begin(const TagDefinition& tag, BeginDone done);
 
-  // Like Begin, with the cluster of the reading: for numbers kept outside of the registry. `picked`
+  // Like Begin, with the cluster of the reading, for counters outside the registry. `picked`
   // concerns the ranges of store `tag.store`.
   void Where(const TagDefinition& tag, PlaceDone done);
 
-  // Like Where with a new reading, for numbers outside of the registry that may be out of date.
+  // Like Where, but always with a new reading, for counters outside the registry that may be
+  // outdated.
   void WhereNow(const TagDefinition& tag, PlaceDone done);
 
-  // Applies rule 1 to a range that a store has picked. Ok: it may be used. If the ledger may
-  // replace the store, the range must come from a counter that only this cluster uses.
+  // Applies rule 1 to a range that a store has picked. If the answer is ok, the range may be used.
+  // If the ledger may stand in for the store, the range must come from a counter that only this
+  // cluster uses.
   void Cover(const TagDefinition& tag, Range range, StatusDone done);
 
-  // Picks the range itself: the `size` numbers that follow `high`, fewer at the end of the tag's
-  // numbers, kExhausted beyond. The returned range is covered.
+  // Takes the `size` numbers that follow `high`, fewer at the end of the tag's numbers; kExhausted
+  // beyond. The returned range is covered.
   void Extend(const TagDefinition& tag, int64_t size, RangeDone done);
 
-  // Like Extend, in place of the tag's store, which is unreachable (rule 9). kUnavailable if rule 9
+  // Like Extend, but stands in for the tag's store, which is unreachable. kUnavailable if rule 9
   // forbids it. `now` is recorded as the beginning of the outage.
   void ExtendForStore(const TagDefinition& tag, int64_t size, WallMs now, RangeDone done);
-  // Like Extend, but `pick` chooses the range, from the node's definition in the version that is
-  // set. A range that begins below the ledger is refused.
+  // Like Extend, but `pick` chooses the range, from the definition that was read from the node. A
+  // range that begins below the ledger is refused.
   using Pick = std::function<Result<Range>(const TagDefinition& now)>;
   void Extend(const TagDefinition& tag, Pick pick, RangeDone done);
 
   // Moves `high` from the tail's end back to its begin. The caller must have taken the tail from
-  // this ledger and closed what issued from it.
+  // this ledger and must have stopped issuing from it.
   void GiveBack(const std::string& tag, Range tail, StatusDone done);
 
-  // Records another component's reading of the tag's node, perhaps an old one; nullopt: the node
-  // was missing. If it suggests a loss (rule 6), the node is re-read after a sync first.
+  // Records another component's reading of the tag's node, which may be outdated; nullopt: the node
+  // was missing. If it suggests a loss (rule 6), the node is first re-read after a sync.
   void Saw(const std::string& tag, const std::optional<TagNode>& node);
 
-  // Records the tag's node as this server knew it before it was stopped, so that rule 6 holds
-  // across the stop. TakeNews returns its `high` only once the registry shows less.
+  // Records the tag's node from before this server was stopped, so that rule 6 holds across the
+  // stop.
   void Remember(const std::string& tag, const TagNode& node);
 
-  // Returns the ledgers that were set or seen here since the last call: all ranges that this server
-  // has used lie below them, from the moment at which they may be used.
+  // Returns the ledgers that were set or seen here since the last call. They include a range before
+  // it is used, so all ranges that this server has used are below them.
   std::map<std::string, int64_t> TakeNews() { return std::exchange(news_, {}); }
 
   // Returns high and returned of each node that was read or set here since the last call.
@@ -154,7 +159,7 @@ class Ledger {
   Task<Result<Range>> Do(Page* page, const Errand* errand);
   Task<Status> Read(Page* page);
   Status Judge(Page& page, const Nodes& nodes);
-  Status JudgeNode(Page& page, const Nonce& era, const Node& node);
+  Status JudgeNode(Page& page, const ClusterMeta& meta, const Node& node);
   Result<Move> Decide(const Page& page, const Errand& errand);
   Status Refusal(const Page& page, const std::string& form);
   static Status MayStandIn(const TagNode& node, const std::string& store);
@@ -168,9 +173,9 @@ class Ledger {
   std::map<std::string, std::unique_ptr<Page>> pages_;  // by tag
   std::map<std::string, int64_t> news_;                 // returned by TakeNews
   Ledgers ledgers_;                                     // returned by TakeLedgers
-  // Pending calls of hooks and of callers' functions, in order; made when no task runs.
+  // Pending calls of hooks and of callers' functions, in order. They are made while no task runs.
   std::deque<std::function<void()>> calls_;
-  Nonce freezing_;  // the era that the freeze is for
+  Nonce freezing_;  // the era that freeze_ freezes
   AsyncRegistry async_registry_;
   Task<> freeze_;
 };

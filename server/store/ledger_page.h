@@ -12,23 +12,23 @@
 
 namespace firn {
 
-// Returns the `size` numbers that follow the tag's ledger, fewer at the end of its numbers. Call
-// after CheckNumbersLeft.
+// Returns the `size` numbers that follow the tag's ledger, fewer at the end of the tag's numbers.
+// Call after CheckNumbersLeft.
 inline Result<Range> RangeAfter(const TagDefinition& tag, int64_t size) {
   const int64_t begin = tag.NextBegin();
   if (size < 1) return Invalid("a range needs a size");
   return Range{begin, begin + std::min(size, NumbersEnd(tag) - begin)};
 }
 
-// State of one tag in a ledger, and the work that is queued for it. For ledger.cc only.
+// State of one tag in a ledger, and its queued work. For ledger.cc only.
 
 // One verb, in progress or queued.
 struct Ledger::Errand {
   enum class Kind { kBegin, kCover, kExtend, kStandIn, kGiveBack, kRead };
 
   Kind kind = Kind::kRead;
-  std::string form{};   // of the tag that a range is taken for
-  std::string store{};  // picked the range, or is unreachable; empty: no stand-in
+  std::string form{};   // the tag's form in the request
+  std::string store{};  // the store that picked the range or is unreachable; empty: neither
   WallMs now{};         // of kStandIn
   Range range{};
   Pick pick{};  // of kExtend and kStandIn
@@ -36,7 +36,7 @@ struct Ledger::Errand {
   bool reread = false;  // discard the cached node first
 };
 
-// Result of a verb: the range, and the tag's node as it must be written, if at all.
+// Result of a verb: the range, and the tag's new node if one has to be written.
 struct Ledger::Move {
   Range range{};
   std::optional<TagNode> node{};
@@ -48,21 +48,21 @@ struct Ledger::Known {
   int64_t version = 0;       // V
   int64_t created_zxid = 0;  // Z
   int64_t root_version = 0;  // M
-  Nonce era{};               // of the data that were read
+  Nonce era{};               // the era of the reading
   LedgerLimit limit{};       // of the cluster
   int64_t session = 0;
 };
 
-// What the ledger knows of one tag's node, and the errands for it.
+// The ledger's state of one tag: its node, and its errands.
 struct Ledger::Page {
-  // The state that rule 6 compares readings with.
+  // The state with which rule 6 compares readings.
   struct Seen {
     uint64_t sum = 0;  // high + returned, which never falls in one tree
-    int64_t high = 0;  // the highest `high`: this server has used only numbers below
+    int64_t high = 0;  // the highest `high`; this server has only used numbers below it
   };
 
-  // Whether the node can be a later state of the seen one, or lies above it, like a node that was
-  // re-created after a loss.
+  // Returns whether the node can be a later state of the seen one, or is above all numbers seen,
+  // for example because it was re-created after a loss.
   bool Fits(const TagNode& node) const {
     return !seen || node.ledger_sum() >= seen->sum || node.tag.NextBegin() >= seen->high;
   }
@@ -77,15 +77,15 @@ struct Ledger::Page {
   }
 
   std::string tag;
-  std::deque<Errand> errands{};          // the first one is in progress
-  Task<> work{};                         // runs the errands
-  bool overtaken = false;                // the node was seen after the last read was sent
-  std::optional<Known> known{};          // empty: must be read
-  std::optional<Seen> seen{};            // by any reading or set
+  std::deque<Errand> errands{};  // the first one is in progress
+  Task<> work{};                 // runs the errands
+  bool overtaken = false;        // the node was seen in a newer state after the last read was sent
+  std::optional<Known> known{};  // empty: must be read
+  std::optional<Seen> seen{};    // from any reading or set
   std::optional<std::string> cluster{};  // uuid of the first reading
 };
 
-// Whether the tag's current definition lets the ledger replace that store.
+// Returns whether the tag's current definition permits the ledger to stand in for that store.
 inline bool StandsInFor(const TagDefinition& tag, const std::string& store) {
   return tag.when_store_is_away == StoreAway::kLedger && tag.store == store;
 }

@@ -10,7 +10,7 @@
 namespace firn {
 namespace {
 
-// Checks that a store, which is not trusted, returned a range that was requested.
+// Checks that a store's range is what was requested. Stores are not trusted.
 Status CheckGiven(Range range, int64_t at_least, int64_t size) {
   const bool good = range.begin >= at_least && !range.empty() && range.size() <= size;
   if (good) return {};
@@ -25,7 +25,7 @@ struct LedgeredSource::Errand {
   int64_t size = 0;
   TakeDone done;
   int tries = 0;
-  Range thrown{};  // discarded: the ledger was beyond it before it was covered
+  Range thrown{};  // discarded, because the ledger passed its begin before Cover
 };
 
 LedgeredSource::LedgeredSource(std::unique_ptr<RangeStore> store, Ledger& ledger,
@@ -61,7 +61,8 @@ void LedgeredSource::AskLedger(const std::shared_ptr<Errand>& errand) {
   });
 }
 
-// The part that the ledger picked in the store's place is issued by others, so it is not wasted.
+// Other servers issue the part that the ledger picked while it stood in for the store, so that part
+// is not wasted.
 void LedgeredSource::CountThrown(Errand& errand, const Result<LedgerPlace>& place) {
   const Range thrown = std::exchange(errand.thrown, {});
   int64_t others = 0;
@@ -99,7 +100,7 @@ void LedgeredSource::StandIn(const std::shared_ptr<Errand>& errand, const Status
                          });
 }
 
-// Runs on the store's thread. A store's exception counts as a failure.
+// Runs on the store's thread. An exception of the store counts as a failure.
 Result<Range> LedgeredSource::CallStore(const Errand& errand, const LedgerPlace& place) {
   try {
     const bool caught_up = place.picked == place.begin;

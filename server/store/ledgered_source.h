@@ -25,11 +25,12 @@ namespace firn {
 //   store's thread   the store's Check, once per tag, then its Advance; its range is checked
 //   control thread   Ledger::Cover, then the answer
 //
-// If the store is unreachable (it did not refuse), the ledger of a tag that permits it picks ranges
-// instead, until the store gives one again (Ledger::ExtendForStore).
+// If the store is unreachable (not if it refuses), and the tag permits it, the ledger picks ranges
+// until the store returns one again (Ledger::ExtendForStore).
 //
-// If another server's write overtakes a range, the range is discarded and counted, and another one
-// is requested, at most kTriesMax times. Thread-safe; answers come on the control thread.
+// If another server's write passes a range before it is covered, the range is discarded and
+// counted, and another one is requested, at most kTriesMax times. Thread-safe; answers are
+// delivered on the control thread.
 //
 // Call Stop before the control thread ends, so that the store's thread does not post to a destroyed
 // ledger.
@@ -37,11 +38,11 @@ class LedgeredSource final : public RangeSource {
  public:
   static constexpr int kTriesMax = 8;
 
-  // Runs a task on the store's thread; returns false if it will not be run.
+  // Queues a task for the store's thread; returns false if the task will not run.
   using PostToStore = std::function<bool(std::function<void()> task)>;
 
-  // `ledger` is used on the thread that `control` posts to; `clock` gives the beginning of a
-  // store's outage; all must outlive this. Without `post` the store gets its own thread; a
+  // `ledger` is used on the thread that `control` posts to; `clock` provides the time at which a
+  // store's outage began. All must outlive this. Without `post` the store gets its own thread; a
   // simulation, which has only one thread, passes its own queue.
   LedgeredSource(std::unique_ptr<RangeStore> store, Ledger& ledger, PostToControl control,
                  const Clock& clock, PostToStore post = {});
@@ -49,18 +50,18 @@ class LedgeredSource final : public RangeSource {
 
   void Take(const TagDefinition& tag, int64_t size, TakeDone done) override;
 
-  // Refused: a store's counter cannot be moved back.
+  // Always refused, because a store's counter cannot be moved back.
   void GiveBack(const TagDefinition& tag, Range tail, GiveBackDone done) override;
   bool permits_no_buffer() const override { return false; }
   bool permits_stand_in() const override { return store_->permits_stand_in(); }
   StoodIn stood_in(const std::string& tag) const override;
 
-  // Waits for the store's current call; later requests are refused with kUnavailable.
+  // Waits for the store's current call. Later requests are refused with kUnavailable.
   void Stop() {
     if (thread_) thread_->Stop();
   }
 
-  // Numbers of ranges that the store had picked and the ledger did not cover.
+  // Numbers of the ranges that the store picked and the ledger did not cover.
   int64_t wasted(const std::string& tag) const override { return waste_.Of(tag); }
 
  private:

@@ -7,8 +7,9 @@
 
 namespace firn {
 
-// The refusal of a tag's counter that is marked for another cluster: this cluster's ledger does not
-// know its numbers. `counter`: where it is stored; `field`: the mark's name.
+// Returns the refusal for a tag's counter that is marked for another cluster, because this
+// cluster's ledger does not know its numbers. `counter`: where it is stored; `field`: the mark's
+// name.
 inline Status OfAnotherCluster(std::string_view counter, std::string_view cluster,
                                std::string_view field) {
   return Denied(

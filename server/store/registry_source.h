@@ -8,11 +8,11 @@
 
 namespace firn {
 
-// Ranges that the ledger itself picks, without a store. One write per range. Thread-safe; answers
-// come on the control thread.
+// Ranges that the ledger itself picks, without a store, with one write per range. Thread-safe;
+// answers are delivered on the control thread.
 class RegistrySource final : public RangeSource {
  public:
-  // `ledger` lives on the thread that `control` posts to, and must outlive the posted tasks.
+  // `ledger` is used on the thread that `control` posts to, and must outlive the posted tasks.
   RegistrySource(Ledger& ledger, PostToControl control)
       : ledger_(ledger), control_(std::move(control)) {}
 

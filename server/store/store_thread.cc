@@ -25,8 +25,9 @@ bool StoreThread::Post(std::function<void()> task) {
 
 void StoreThread::Stop() {
   if (sentinel_.InChild()) {
-    // The thread is the parent's. A mutex that was locked at the fork is never unlocked here, and
-    // destroying a condition variable waits for the threads that wait on it: both are leaked.
+    // The child does not have the parent's thread. A mutex that was locked at the fork is never
+    // unlocked in the child, and destroying a condition variable waits for its waiting threads. So
+    // both are leaked.
     if (thread_.joinable()) thread_.detach();
     if (shared_ != nullptr) static_cast<void>(new std::unique_ptr<Shared>(std::move(shared_)));
     return;

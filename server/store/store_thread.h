@@ -12,13 +12,14 @@
 
 namespace firn {
 
-// The thread that makes a store's blocking calls, so that no other thread waits for a database.
-// Thread-safe.
+// A thread for a store's blocking calls, so that no other thread waits for a database. Thread-safe.
 //
-// A forked child has no such thread: it runs no posted task, and the destructor only detaches.
+// A forked child does not have the thread: it runs no posted task, and the destructor only
+// detaches.
 class StoreThread {
  public:
-  // Callers have one call per tag in progress, so this limits how many tags can run dry at once.
+  // A caller has at most one call per tag in progress, so this limits how many tags can wait for
+  // ranges at once.
   static constexpr size_t kQueueMax = 10'000;
 
   StoreThread();
@@ -26,8 +27,8 @@ class StoreThread {
   StoreThread(const StoreThread&) = delete;
   StoreThread& operator=(const StoreThread&) = delete;
 
-  // Runs `task` on the thread, in order. False, with no effect, if the queue is full, after Stop,
-  // and in a forked child.
+  // Queues `task`; the thread runs tasks in order. Returns false, without an effect, if the queue
+  // is full, after Stop, and in a forked child.
   [[nodiscard]] bool Post(std::function<void()> task);
 
   // Waits for the current task and drops the rest. Idempotent; one thread at a time.

@@ -21,7 +21,7 @@ constexpr std::array<ModeWord, 5> kModes{{{TlsMode::kOff, "off"},
                                           {TlsMode::kVerifyCa, "verify-ca"},
                                           {TlsMode::kVerifyFull, "verify-full"}}};
 
-// `key` is the setting that names the file.
+// `key` is the name of the setting with the path.
 Status CheckCertificates(std::string_view key, const std::string& path) {
   constexpr size_t kBytesMax = 64 << 10;
   std::error_code error;

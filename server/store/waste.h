@@ -7,7 +7,7 @@
 
 namespace firn {
 
-// Counts the numbers of each tag that a source has taken and lost. Thread-safe.
+// Counts, for each tag, the numbers that a source has taken and lost. Thread-safe.
 class Waste {
  public:
   void Add(const std::string& tag, int64_t count) {

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <ctime>
 #include <mutex>
-#include <optional>
 
 #include <benchmark/benchmark.h>
 

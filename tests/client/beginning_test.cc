@@ -8,7 +8,7 @@
 namespace firn {
 namespace {
 
-// While this object lives, the process cannot open a descriptor.
+// Prevents the process from opening a descriptor while the object exists.
 class NoDescriptors {
  public:
   NoDescriptors() {

@@ -15,15 +15,15 @@
 
 namespace firn {
 
-// Limits of attempts that must fail.
+// Timeout of attempts that must fail.
 inline constexpr Milliseconds kShortAttempt{500};
 
 // The kinds of calls. Every promise of the client holds for each kind.
 enum class CallForm { kBlocking, kAsync };
 
-// Fake servers and their client, which uses one of them while it is healthy. Time limits are
-// generous, so that a loaded machine does not change the outcome; cases with servers that never
-// answer set short ones.
+// Fake servers and their client, which uses one server while it is healthy. Timeouts are long, so
+// that a loaded machine does not change the outcome. Cases with servers that never answer set short
+// ones.
 class ClientRig {
  public:
   explicit ClientRig(size_t servers, CallForm form = CallForm::kBlocking) : form_(form) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -71,7 +72,7 @@ class CrowdTest : public testing::Test {
     }
     bag_.ExpectAllAnsweredOnce();
   }
-  // Waits until that many more calls have ended.
+  // Waits until this number of further calls have ended.
   void Passes(size_t calls) {
     const size_t before = bag_.size();
     EXPECT_TRUE(Eventually(kPatience, [&] { return bag_.size() >= before + calls; }));
@@ -199,13 +200,18 @@ void PauseOneOfThree(ClientRig& rig, Milliseconds attempt_limit) {
   rig.server(0).Behave(Kind::kSilent);
 }
 
-// Makes calls in one turn of the client's thread: servers are picked before any has answered.
-void Burst(ClientRig& rig, size_t calls, IdBag& bag) {
+// Makes calls in one turn of the client's thread, so that all are sent before any is answered. Runs
+// `answered` in the callback of each.
+void Burst(
+    ClientRig& rig, size_t calls, IdBag& bag, const std::function<void()>& answered = [] {}) {
   const size_t before = bag.size();
   const std::string bad_tag(70'000, 'x');  // such a call ends at once
-  rig.client().GetId(bad_tag, [&rig, &bag, calls](const Result<int64_t>&) {
+  rig.client().GetId(bad_tag, [&rig, &bag, &answered, calls](const Result<int64_t>&) {
     for (size_t n = 0; n < calls; ++n) {
-      rig.client().GetId("order", [&bag](const Result<int64_t>& id) { bag.Add(id); });
+      rig.client().GetId("order", [&bag, &answered](const Result<int64_t>& id) {
+        answered();
+        bag.Add(id);  // last, because then the burst may end
+      });
     }
   });
   EXPECT_TRUE(Eventually(kPatience, [&] { return bag.size() == before + calls; }));
@@ -219,7 +225,8 @@ TEST(AsyncTest, LosesNoneOfHundredsOfCallsThatAPausedServerHolds) {
     ClientRig rig(3, CallForm::kAsync);
     PauseOneOfThree(rig, Milliseconds(3'000));
     Burst(rig, 1'200, bag);
-    // Inconclusive if the machine paused for longer than an attempt, or the retry budget suffices.
+    // Inconclusive if the machine paused for longer than an attempt's timeout, or the retry budget
+    // suffices.
     const uint64_t late = rig.View(rig.server(1)).failed + rig.View(rig.server(2)).failed;
     paused += late > 0 ? 1 : 0;
     if (late > 0 || rig.server(0).requests() < 300) continue;
@@ -245,7 +252,8 @@ TEST(AsyncTest, SendsNoMoreCallsToAServerThatHoldsSeveral) {
     Burst(rig, 30, bag);
     const uint64_t late = rig.View(rig.server(1)).failed + rig.View(rig.server(2)).failed;
     paused += late > 0 ? 1 : 0;
-    // Inconclusive if the machine paused for longer than an attempt, or the server holds too few.
+    // Inconclusive if the machine paused for longer than an attempt's timeout, or the server holds
+    // too few calls.
     if (late > 0 || before - answered < 5) continue;
     bag.ExpectAllAnsweredOnce();
     EXPECT_TRUE(ejected);
@@ -257,23 +265,19 @@ TEST(AsyncTest, SendsNoMoreCallsToAServerThatHoldsSeveral) {
 }
 
 TEST(AsyncTest, BlamesNoServerForACallbackThatBlocks) {
-  ClientRig rig(2);
+  ClientRig rig(2, CallForm::kAsync);
   rig.options.attempt_limit = Milliseconds(400);
   rig.options.deadline = Milliseconds(1'000);
   for (int n = 0; n < 4; ++n) EXPECT_TRUE(rig.client().GetIdLater("order").get().ok());
   for (FakeServer* server : rig.servers()) server->Behave(Behaviour{.delay = Milliseconds(10)});
   IdBag bag;
   std::atomic<bool> blocks{true};
-  for (int n = 0; n < 30; ++n) {
-    rig.client().GetId("order", [&](const Result<int64_t>& id) {
-      bag.Add(id);
-      if (!blocks.exchange(false)) return;
-      // Meanwhile the answers arrive, and all times pass.
-      const BootMs until = TestNow() + Milliseconds(1'500);
-      EXPECT_TRUE(Eventually(kPatience, [&] { return TestNow() > until; }));
-    });
-  }
-  EXPECT_TRUE(Eventually(kPatience, [&] { return bag.size() == 30; }));
+  Burst(rig, 30, bag, [&blocks] {
+    if (!blocks.exchange(false)) return;
+    // In the meantime, the answers arrive and all timeouts pass.
+    const BootMs until = TestNow() + Milliseconds(1'500);
+    EXPECT_TRUE(Eventually(kPatience, [&] { return TestNow() > until; }));
+  });
   bag.ExpectAllAnsweredOnce();
   EXPECT_EQ(rig.client().counters().timeouts, 0u);
 }

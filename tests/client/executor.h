@@ -9,8 +9,8 @@
 
 namespace firn {
 
-// A thread that runs functions, as a program may use for callbacks. The destructor first runs all
-// that are queued.
+// A thread that runs functions, as a program may use it for callbacks. The destructor first runs
+// all queued functions.
 class Executor {
  public:
   Executor() : thread_([this] { Run(); }) {}

@@ -94,7 +94,7 @@ std::optional<TlsOptions> FakeServer::Tls() {
   return TlsOptions{.ca = Certificates()->authority.File("ca.crt")};
 }
 
-// Correct answers, except for the fields that a behaviour changes.
+// Gives correct answers, except for the fields that a behaviour changes.
 class FakeServer::Service final : public wire::IdServiceNull {
  public:
   Service(FakeServer& server, const Behaviour& behaviour)
@@ -137,7 +137,7 @@ class FakeServer::Service final : public wire::IdServiceNull {
     const bool drains = behaviour_.reason == Reason::kDraining;
     out.state = drains && behaviour_.only_tag.empty() ? wire::ServerState::DRAINING
                                                       : wire::ServerState::READY;
-    // The time in its ids is that of its first id, or near.
+    // The times in its ids are near the time of the first id.
     const IdFields first = Layout::Firn().Unpack(server_.first_id_).value();
     out.wall_ms = Layout::Firn().StartOf(first.tick).ms();
     wire::TagStatus tag;
@@ -374,7 +374,7 @@ bool FakeServer::Say(int fd, const std::string& bytes, const Behaviour& how) {
       return SendAll(fd, other);
     }
     case Kind::kEmpty: {
-      // The same reply header, and a struct without fields.
+      // Sends the header of the reply and a struct without fields.
       return SendAll(fd, Framed(bytes.substr(kLengthBytes, SequenceAt(bytes)) + '\0'));
     }
     default:

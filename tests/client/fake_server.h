@@ -31,7 +31,7 @@ struct Behaviour {
     kForeign,        // its status names another cluster
     kUnaware,        // its status does not name a cluster
     kOtherLayout,    // its status names another layout
-    kNoMethod,       // is another service: it has none of the methods
+    kNoMethod,       // is another service, which has none of the methods
     kHttp,           // answers every request in HTTP
     kZeroIds,        // returns the id 0
     kFarTime,        // returns ids whose time is decades away from its clock
@@ -47,7 +47,7 @@ struct Behaviour {
   Reason reason = Reason::kInternal;
   Milliseconds retry_after{0};
   std::string only_tag{};  // the only refused tag; empty: all. A server that refuses all with
-                           // DRAINING reports draining in its status
+                           // DRAINING also reports draining
   bool another_may_help = false;  // field of a refusal
   bool in_status = false;         // handles requests for its status in the same way
 };

@@ -143,8 +143,8 @@ TEST_F(ForkTest, AChildInheritsNoConnections) {
   EXPECT_EQ(ConnectionsTo(port), 2);
 }
 
-// As in a daemon: files that the child opens get the numbers of the closed connections.
-TEST_F(ForkTest, AChildKeepsWhatItOpensItself) {
+// In a daemon, files that the child opens get the descriptor numbers of the closed connections.
+TEST_F(ForkTest, AChildKeepsTheFilesThatItOpens) {
   ASSERT_TRUE(rig_.GetId().ok());
   ASSERT_TRUE(rig_.client().GetIdLater("order").get().ok());
   const int lost = InChild([this] {
@@ -160,7 +160,7 @@ TEST_F(ForkTest, AChildKeepsWhatItOpensItself) {
   EXPECT_EQ(lost, 0);
 }
 
-// A child of a child behaves like the child.
+// A child of a child creates its own client state, like the first child.
 TEST_F(ForkTest, AGrandchildStartsAgain) {
   ASSERT_TRUE(rig_.GetId().ok());
   EXPECT_EQ(InChild([this] {

@@ -9,8 +9,8 @@ namespace firn {
 // client.
 class Leftovers {
  public:
-  // Call it after the client's end. Returns a line for each kind of object of which there are more
-  // than before; waits for objects that are about to end.
+  // Must be called after the client was destroyed. Returns a line for each kind of object whose
+  // number has grown, after waiting for objects that are about to end.
   std::string Faults() const;
 
  private:

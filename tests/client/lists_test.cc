@@ -140,7 +140,7 @@ TEST(OptionsTest, RefuseSourcesWithoutAnOpener) {
   EXPECT_EQ(client.status().code(), Code::kInvalid);
 }
 
-TEST(ProbesTest, LeaveNoConnectionBesidesThoseOfCalls) {
+TEST(ProbesTest, LeaveNoConnectionsOfTheirOwn) {
   ClientRig rig(2);
   rig.options.connections = 1;
   rig.options.servers_max = 0;

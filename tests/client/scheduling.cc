@@ -33,7 +33,7 @@ ThreadTimes::~ThreadTimes() {
 
 ThreadTimes::Times ThreadTimes::Read() {
   char text[80] = "";
-  // A thread that has ended has no data; its last values stay valid.
+  // For an ended thread, the kernel has no data, so the last values stay valid.
   if (pread(file_, text, sizeof text - 1, 0) <= 0) return last_;
   long long ran_ns = 0, waited_ns = 0;
   if (std::sscanf(text, "%lld %lld", &ran_ns, &waited_ns) == 2) {
@@ -92,7 +92,7 @@ void Scheduling::Run() {
 }
 
 // The kernel updates a thread's run time at its ticks. A sample may therefore show more run time
-// than has passed since the previous sample; the rest was before it.
+// than has passed since the previous sample. The surplus belongs to the time before it.
 void Scheduling::Sample(Micros from, Micros until) {
   const Micros span = until - from;
   Micros delay = std::max(span - kPause, Micros(0)), before{0};

@@ -18,7 +18,7 @@ using client::Micros;
 std::set<pid_t> Threads();
 
 // The kernel's counts of how long a thread has run, and has waited for a processor. Used by one
-// thread at a time, which may be another one.
+// thread at a time, which may be a different thread.
 class ThreadTimes {
  public:
   struct Times {
@@ -26,7 +26,7 @@ class ThreadTimes {
   };
 
   explicit ThreadTimes(pid_t thread);
-  ThreadTimes();  // of the calling thread
+  ThreadTimes();  // for the calling thread
   ~ThreadTimes();
   ThreadTimes(ThreadTimes&& other) noexcept;
   ThreadTimes& operator=(ThreadTimes&&) = delete;
@@ -46,10 +46,11 @@ class Scheduling {
 
   // Starts to sample these threads of the process repeatedly.
   void Watch(const std::set<pid_t>& threads);
-  // Records that a thread waited for a processor that long, at some time from `from` to `until`.
+  // Records that a thread waited for a processor for `delay`, at some time between `from` and
+  // `until`.
   void Note(Micros from, Micros until, Micros delay);
 
-  // The same for the calling thread, between successive calls.
+  // Records the delays of the calling thread, between successive calls of Add.
   class Notes {
    public:
     explicit Notes(Scheduling& scheduling);
@@ -63,10 +64,10 @@ class Scheduling {
 
   // Stops sampling.
   void Stop();
-  // Call it after Stop. Returns how long those threads may have delayed a call in that time. The
-  // sum of: the time in which they did not sleep; the longest wait of any other thread for a
-  // processor, because it may have held a lock that they needed; and the delay of the sampling
-  // thread's own wake-up.
+  // Must be called after Stop. Returns how long the watched threads may have delayed a call in this
+  // time. This is the sum of the time in which they did not sleep, the longest wait of any other
+  // thread for a processor (it may have held a lock that they needed), and the delay of the
+  // sampling thread's wake-up.
   Micros Kept(Micros from, Micros until) const;
 
  private:
@@ -78,7 +79,7 @@ class Scheduling {
   struct Watched {
     explicit Watched(pid_t thread) : times(thread) {}
     ThreadTimes times;
-    Micros awake{0};  // in the last sample
+    Micros awake{0};  // time awake, in the last sample
   };
   void Run();
   void Sample(Micros from, Micros until);

@@ -11,7 +11,7 @@
 namespace firn {
 namespace {
 
-// Holds if the thread runs, or waits for a processor.
+// The result is the same whether the thread runs or waits for a processor.
 TEST(Scheduling, ReportsAThreadThatNeverSleepsAsAlwaysAwake) {
   constexpr Micros kSpell{2'000'000}, kTick{12'000};
   std::atomic<pid_t> spinning = 0;

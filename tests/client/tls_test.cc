@@ -1,4 +1,4 @@
-// Tests clients of real servers with TLS: the servers' certificates and their own.
+// Tests clients of real servers with TLS, and the certificates of both sides.
 
 #include <atomic>
 #include <filesystem>
@@ -78,7 +78,7 @@ class ClientTlsTest : public testing::Test {
                       .deadline = Milliseconds(30'000),
                       .attempt_limit = Milliseconds(30'000)});
   }
-  // Returns the message of a client's first call, which must fail at once, not at its deadline.
+  // Returns the error message of a client's first call, which must fail before its deadline.
   std::string FailureOf(std::optional<TlsOptions> tls, const std::string& host = "127.0.0.1") {
     CallReport report;
     const auto client = Make(std::move(tls), host);
@@ -222,7 +222,7 @@ TEST_F(ClientTlsTest, AServerThatHangsInTheHandshakeCostsOneAttempt) {
   ASSERT_NO_FATAL_FAILURE(Serve(Shown("server")));
   const std::string hung = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
   const std::string good = "127.0.0.1:" + std::to_string(port_);
-  for (int i = 0; i < 4; ++i) {  // whichever is asked first
+  for (int i = 0; i < 4; ++i) {  // each server is tried first at some time
     Client client({.servers = "list://" + hung + "," + good,
                    .tls = Believing(*ours_),
                    .deadline = Milliseconds(60'000),
@@ -278,14 +278,14 @@ TEST_F(ClientTlsTest, ResumesItsSessionWithTheSameServer) {
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(client->GetId("default").ok());
     ASSERT_TRUE(client->GetIdLater("default").get().ok());
-    // The same server with new ticket keys: old sessions must do no harm.
+    // The restarted server has new ticket keys. Old sessions must not cause failures.
     ASSERT_NO_FATAL_FAILURE(Serve(Strict()));
   }
   EXPECT_TRUE(Eventually(kPatience, [&] { return client->GetId("default").ok(); }));
 }
 
-// The server's files change during calls: old connections stay open, and new ones use the new
-// files.
+// The server's files change during calls. Open connections stay open, and new connections use the
+// new files.
 TEST_F(ClientTlsTest, NoCallFailsWhenCertificatesAreRenewed) {
   TempDir dir;
   TlsAuthority next("next");

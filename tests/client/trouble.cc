@@ -1,6 +1,7 @@
 // Runs two clients with servers that stall, send wrong answers, close connections, stop and
 // restart, while the lists change. Half of the runs end with calls in progress. Runs one seed after
-// another until the time is over. TroubleLedger checks the calls, and Leftovers the client's end.
+// another until the time limit. TroubleLedger checks the calls, and Leftovers the destruction of
+// the clients.
 //
 //     client_trouble [--seed N] [--seconds N] [--threads_max N]
 
@@ -78,7 +79,7 @@ class Trouble {
   void TellList(Customer& customer);
   Behaviour AnyBehaviour();
   void Begin();
-  // The first server stays healthy.
+  // Injects faults. The first server stays healthy.
   void Happen();
   void Ask(const std::stop_token& stop, uint64_t seed);
   void AskOne(Entropy& entropy);
@@ -170,7 +171,7 @@ void IdsOf(const T& got, std::vector<int64_t>& ids) {
   if constexpr (std::is_same_v<T, int64_t>) {
     ids.push_back(got);
   } else if constexpr (std::is_same_v<T, std::string>) {
-    // The client does not check the form of a text.
+    // The client does not check the form of a text, so the text may be invalid.
     if (got != "0") ids.push_back(std::atoll(got.c_str()));
   } else if constexpr (std::is_same_v<T, std::vector<int64_t>>) {
     ids = got;

@@ -11,7 +11,7 @@
 namespace firn {
 namespace {
 
-// The value that a fake server adds to an id for a wrong time.
+// The value that a fake server adds to an id to make its time wrong.
 constexpr int64_t kFarTime = int64_t{1} << 62;
 
 }  // namespace
@@ -67,12 +67,12 @@ void TroubleLedger::CheckFailure(const Call& call, const Status& status, Micros 
   ++page.sum.failed;
   if (ending_) return;
   bool free_next = false;
-  std::optional<Micros> since_asked;  // minimum time since the healthy server was asked
+  std::optional<Micros> since_asked;  // minimum time since the healthy server was tried
   for (const CallAttempt& one : call.report.attempts) {
     if (status.message().find(one.ToString()) == std::string::npos) {
       Fault(page.faults, Cat(one.ToString(), " is left out: ", status.message()));
     }
-    // No connection was started, because one had just failed.
+    // No connection was opened, because one had just failed.
     const bool deferred = one.end == AttemptEnd::kUnreachable && one.took.count() == 0;
     if (deferred) continue;
     const bool timed_out =
@@ -92,7 +92,7 @@ void TroubleLedger::CheckFailure(const Call& call, const Status& status, Micros 
   } else if (!call.asked.patient && now >= call.due) {
     ++page.sum.impatient;
   } else if (since_asked) {
-    // A connection that is silent for an attempt's time is closed for this call, too.
+    // A connection that is silent for an attempt's timeout is also closed for this call.
     const Micros from = now - *since_asked - call.asked.attempt;
     page.slow.push_back({from, now, status.message(), call.asked.attempt});
   } else {

@@ -20,16 +20,15 @@ namespace firn {
 // Checks the calls of a few clients to misbehaving servers, of which one is always healthy and
 // always listed:
 //
-//  1. No call of any kind or client returns an id that was returned before, or that is not an id of
-//     these servers. Each call returns as many ids as requested.
-//  2. Every call ends exactly once; the end of the client ends calls in progress. Its report
-//     contains its attempts, and one answer if it succeeded.
-//  3. No call ends later than its deadline, except for kPunctual and the time for which the machine
-//     kept its threads waiting (Scheduling).
-//  4. A call that fails before its deadline, or had enough time, has tried the healthy server,
-//  which
-//     did not answer in time because the machine kept it from running; or the whole retry budget
-//     was used up, and not for free retries. Attempts at the healthy server fail only by timeouts.
+//  1. No call of any kind or client returns an id that was returned before, or an id that these
+//     servers did not issue. Each call returns the requested number of ids.
+//  2. Every call ends exactly once, at the latest when the client is destroyed. Its report contains
+//     its attempts, with one answer if it succeeded.
+//  3. No call ends later than its deadline plus kPunctual and the time for which the machine
+//     delayed its threads (Scheduling).
+//  4. If a call fails before its deadline, or had enough time, it has tried the healthy server,
+//     which did not answer in time because the machine delayed it. Otherwise the retry budget was
+//     used up, without counting free retries. Attempts at the healthy server fail only by timeouts.
 //
 // Thread-safe.
 class TroubleLedger {
@@ -40,8 +39,8 @@ class TroubleLedger {
     Milliseconds time{0};
     bool patient = false;        // the deadline leaves enough time
     Milliseconds attempt{0};     // timeout of its client's attempts
-    bool local = false;          // it may be answered from memory
-    bool timed = false;          // its ids contain a time, and the client knows
+    bool local = false;          // ids may come from memory
+    bool timed = false;          // its ids contain a time, which the client checks
     std::optional<int> count{};  // number of its ids; empty: the server determines the answer
   };
   // A call, from before its start; owned by its callback.
@@ -53,13 +52,14 @@ class TroubleLedger {
   };
   using CallPtr = std::shared_ptr<Call>;
 
-  // All ids are above those of earlier servers.
+  // `ids_above`: all ids of earlier servers are at most this one.
   TroubleLedger(std::string well, int64_t ids_above)
       : well_(std::move(well)), ids_above_(ids_above) {}
 
   CallPtr Began(const Asked& asked);
   void Ended(Call& call, const Status& status, const std::vector<int64_t>& ids);
-  // From now on calls in progress fail. `retried`: retries of all clients together.
+  // Records that the clients are destroyed, so calls in progress may fail. `retries`: retries of
+  // all clients together.
   void ClientsEnd(uint64_t retries);
   uint64_t under_way() const { return began_ - ended_; }
 
@@ -77,7 +77,7 @@ class TroubleLedger {
   int64_t last_id() const { return last_id_; }
 
  private:
-  // Records an event that only a delay of the machine explains.
+  // An event that only a delay of the machine explains.
   struct Slow {
     Micros from, ended;
     std::string outcome;

@@ -24,19 +24,18 @@ PYTHON_BUILD = "/usr/lib/python3/dist-packages/build"
 GO_LEAST = (1, 22)
 with open(os.path.join(ROOT, "client", "go", "go.mod")) as go_mod:
     GO_MODULE = go_mod.readline().split()[1]
+with open(os.path.join(ROOT, "CMakeLists.txt")) as project:
+    VERSION = re.search(r"VERSION ([0-9.]+)", project.read().partition("project(")[2])[1]
 NODE_LEAST = (20,)
 RUST_LEAST = (1, 75)
 GO_THRIFT = "/usr/share/gocode/src/github.com/apache/thrift/lib/go/thrift"
 NODE_PACKAGES = os.path.join(ROOT, "build", "typescript", "node_modules")
 COMPILER = os.path.join(NODE_PACKAGES, "typescript", "bin", "tsc")
 
-# Cargo's words when it cannot fetch a crate.
+# Words of cargo and Maven when they cannot fetch a package.
 UNREACHABLE = ("Could not resolve host", "Could not connect", "Connection refused", "Timeout was reached",
-               "failed to download from", "spurious network error", "failed to fetch")
-
-# Maven's words when it cannot fetch a package.
-MAVEN_UNREACHABLE = ("Unknown host", "Connect timed out", "Connection refused", "Could not transfer artifact",
-                     "Network is unreachable")
+               "failed to download from", "spurious network error", "failed to fetch", "Unknown host",
+               "Connect timed out", "Could not transfer artifact", "Network is unreachable")
 
 # Planted faults: file of the client, text there, its replacement, the row that must fail.
 PLANTS = {
@@ -45,7 +44,7 @@ PLANTS = {
                "return None", "too few ids, or a duplicate"),
     "java": ("firn-client/src/main/java/io/firn/Ask.java", "if (hasDuplicates(answer)) {",
              "if (answer.length > ask.number) {", "too few ids, or a duplicate"),
-    "go": ("ask.go", "if len(ids) != count {", "if len(ids) > count {",
+    "go": ("codec.go", "if len(ids) != count {", "if len(ids) > count {",
            "too few ids, or a duplicate"),
     "typescript": ("src/asks.ts", "if (ids.length !== count) return", "if (ids.length > count) return",
                    "too few ids, or a duplicate"),
@@ -181,11 +180,16 @@ def maven(*arguments, cwd, repository=None):
                                   stderr=subprocess.STDOUT, text=True, cwd=cwd, env=environment)
             if not (done.returncode and network and "offline mode" in done.stdout):
                 break
-    if done.returncode and (cause := next((one for one in MAVEN_UNREACHABLE if one in done.stdout), None)):
-        print(f"skipped: Maven reaches no registry ({cause})")
+    return output_of("mvn", arguments, done)
+
+
+def output_of(program, arguments, done):
+    """The output of a program that fetches packages. Exits if it failed, as skipped if it reached no registry."""
+    if done.returncode and (cause := next((one for one in UNREACHABLE if one in done.stdout), None)):
+        print(f"skipped: {program} reaches no registry ({cause})")
         sys.exit(77)
     if done.returncode:
-        raise SystemExit(f"mvn {' '.join(arguments)} failed:\n{done.stdout}")
+        raise SystemExit(f"{program} {' '.join(arguments)} failed:\n{done.stdout}")
     return done.stdout
 
 
@@ -267,12 +271,7 @@ def cargo(*arguments, cwd):
                    "CARGO_BUILD_JOBS": "1", "CARGO_TERM_COLOR": "never"}
     done = subprocess.run(["cargo", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, cwd=cwd, env=environment)
-    if done.returncode and (cause := next((one for one in UNREACHABLE if one in done.stdout), None)):
-        print(f"skipped: cargo reaches no registry ({cause})")
-        sys.exit(77)
-    if done.returncode:
-        raise SystemExit(f"cargo {' '.join(arguments)} failed:\n{done.stdout}")
-    return done.stdout
+    return output_of("cargo", arguments, done)
 
 
 def go_environment(folder):

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 """Counts failed calls, and measures the time, of bursts of calls by each client, on three real servers.
 
-    bursts.py LANGUAGE,... FIRN_SERVER FIRN [--driver PROGRAM] [--calls N,...] [--defaults] [--redis]
+    bursts.py LANGUAGE,... FIRN_SERVER FIRN [--driver PROGRAM] [--calls N,...] [--defaults] [--redis] [--factor X]
 
 A burst is that many calls at once by one process, and is repeated on the same client. An attempt times out after 10 s;
 with --defaults, after the client's own time limit. --redis also measures the best Redis client of each language on a real
-redis-server, and prints how much more time Firn's client takes in its fastest round. Exit 1 if a call failed, and 77 when
-something is not installed.
+redis-server, and prints how much more time Firn's client takes in its fastest round. Exit 1 if a call failed, or if a
+client takes more than --factor times as long, and 77 when something is not installed.
 """
 
 import os
@@ -39,8 +39,8 @@ def row(name, calls, rounds, more=""):
 
 
 def burst(language, said, folder, servers):
-    """Prints a row for each size; returns the number of failed calls."""
-    failed = 0
+    """Prints a row for each size; returns the number of failed calls, and of rows that take too long."""
+    failed = slow = 0
     with open(os.path.join(folder, language + ".log"), "w") as log:
         driver = driver_process.Driver(command_of(language, said, folder), log)
         for calls in said.calls:
@@ -53,13 +53,15 @@ def burst(language, said, folder, servers):
             failed += sum(end["failed"] for end in ends)
             rounds = [(end["failed"], end["took_ms"]) for end in ends]
             row(language, calls, rounds, next((end["failure"][:300] for end in ends if end["failed"]), ""))
-            if said.redis and language in redis_bursts.NAMES:
-                beside_redis(language, folder, calls, min(took for _, took in rounds))
+            if said.redis or said.factor:
+                ratio = beside_redis(language, folder, calls, min(took for _, took in rounds))
+                slow += bool(said.factor and ratio > said.factor)
         driver.end()
-    return failed
+    return failed + slow
 
 
 def beside_redis(language, folder, calls, fastest_ms):
+    """Prints a row; returns how many times as long Firn's client takes."""
     server = redis_bursts.Redis(folder)
     try:
         rounds = redis_bursts.measure(language, folder, server.port, calls, ROUNDS)
@@ -67,6 +69,7 @@ def beside_redis(language, folder, calls, fastest_ms):
         server.close()
     ratio = fastest_ms / max(min(took for _, took in rounds), 0.01)
     row(redis_bursts.NAMES[language], calls, rounds, f"{language} takes {ratio:.1f} times as long")
+    return ratio
 
 
 def main():
@@ -74,19 +77,20 @@ def main():
     parser.add_argument("--calls", type=lambda text: [int(one) for one in text.split(",")], default=[1, 100, 10_000])
     parser.add_argument("--defaults", action="store_true")
     parser.add_argument("--redis", action="store_true")
+    parser.add_argument("--factor", type=float)
     said = builds.parsed(parser)
-    if lacking := builds.missing(*said.languages, more=["redis-server"] if said.redis else []):
+    if lacking := builds.missing(*said.languages, more=redis_bursts.NEEDS if said.redis or said.factor else []):
         print(f"skipped: not installed: {', '.join(lacking)}")
         sys.exit(77)
     folder = tempfile.mkdtemp(prefix="firn-bursts-")
     try:
         with cluster.Cluster(os.path.abspath(said.server), os.path.abspath(said.firn), folder) as servers:
             print("| client | calls at once |" + " failed | ms |" * ROUNDS)
-            failed = sum(burst(language, said, folder, [one.address for one in servers.members])
+            faults = sum(burst(language, said, folder, [one.address for one in servers.members])
                          for language in said.languages)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    sys.exit(1 if failed else 0)
+    sys.exit(1 if faults else 0)
 
 
 if __name__ == "__main__":

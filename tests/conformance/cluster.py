@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -36,8 +38,14 @@ class ZooKeeper:
         with open(os.path.join(folder, "zoo.cfg"), "w") as config:
             config.write(f"tickTime=1000\nclientPort={self.port}\nclientPortAddress=127.0.0.1\n"
                          f"dataDir={folder}/data\nadmin.enableServer=false\nmaxClientCnxns=0\n"
-                         "4lw.commands.whitelist=ruok\n")
+                         "4lw.commands.whitelist=ruok,srvr\n")
         self.start()
+
+    def received(self):
+        """The number of packets from clients."""
+        with socket.create_connection(("127.0.0.1", self.port), 5) as line:
+            line.sendall(b"srvr")
+            return int(re.search(rb"Received: (\d+)", line.makefile("rb").read()).group(1))
 
     def start(self):
         jars = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-nop.jar"
@@ -59,17 +67,35 @@ class ZooKeeper:
     def kill(self):
         programs.end(self.process)
 
+    def copy(self):
+        """Keeps a copy of its data, for `put_back`."""
+        self.kill()
+        shutil.rmtree(self.folder + "/copy", ignore_errors=True)
+        shutil.copytree(self.folder + "/data", self.folder + "/copy")
+        self.start()
+
+    def put_back(self, copy=True):
+        """Replaces its data by the copy, or by nothing."""
+        self.kill()
+        shutil.rmtree(self.folder + "/data")
+        shutil.copytree(self.folder + "/copy", self.folder + "/data") if copy else os.mkdir(self.folder + "/data")
+        self.start()
+
 
 class Member:
-    """One server, at the same address whenever it runs."""
+    """One server, at the same address whenever it runs. A wired one advertises the address of the Wire `wire`."""
 
-    def __init__(self, program, folder, registry, *flags):
+    def __init__(self, program, folder, registry, *flags, wired=False):
         self.port, self.admin = programs.free_port(), programs.free_port()
-        self.log_path = folder + ".log"
+        self.wire = Wire(self.port) if wired else None
+        self.state, self.log_path = folder, folder + ".log"
         self.command = [program, f"--listen=127.0.0.1:{self.port}",
                         f"--admin_listen=127.0.0.1:{self.admin}", f"--state_dir={folder}",
                         f"--registry={registry}", "--drain_notice_ms=500", *flags]
         self.address = f"127.0.0.1:{self.port}"
+        if self.wire:
+            self.address = self.wire.address
+            self.command.append(f"--advertise={self.address}")
         self.start()
 
     def start(self, *more):
@@ -159,11 +185,12 @@ class Wire:
 
 
 class Cluster:
-    """A context manager; ends all of its processes by their ids. `flags` are the servers'."""
+    """A context manager; ends all of its processes by their ids. `flags` are the servers', `init` those of `firn init`. If the
+    servers are wired, each has a Wire to ZooKeeper, and one before the address that it advertises."""
 
-    def __init__(self, server, firn, folder, workers=16, flags=()):
+    def __init__(self, server, firn, folder, workers=16, flags=(), init=(), wired=False):
         self.server, self.firn, self.folder, self.workers, self.flags = server, firn, folder, workers, flags
-        self.members = []
+        self.init_flags, self.wired, self.members = init, wired, []
 
     def __enter__(self):
         self.zookeeper = ZooKeeper(os.path.join(self.folder, "zookeeper"))
@@ -171,8 +198,7 @@ class Cluster:
             registry = f"zk://127.0.0.1:{self.zookeeper.port}/firn/drill"
             patiently("firn init reaches no registry", lambda: self.init(registry))
             for name in "abc":
-                self.members.append(
-                    Member(self.server, os.path.join(self.folder, name), registry, *self.flags))
+                self.members.append(self.member(os.path.join(self.folder, name), registry))
             for member in self.members:
                 member.await_ready()
         except BaseException:
@@ -180,10 +206,18 @@ class Cluster:
             raise
         return self
 
+    def member(self, folder, registry):
+        if not self.wired:
+            return Member(self.server, folder, registry, *self.flags)
+        to_zookeeper = Wire(self.zookeeper.port)
+        member = Member(self.server, folder, f"zk://{to_zookeeper.address}/firn/drill", *self.flags, wired=True)
+        member.to_zookeeper = to_zookeeper
+        return member
+
     def init(self, registry):
         """Whether `firn` succeeded. On a busy machine ZooKeeper may answer after its timeout."""
         done = subprocess.run([self.firn, "init", "--brand_new", "--force", f"--workers={self.workers}",
-                               "--registry=" + registry], stdout=subprocess.DEVNULL)
+                               *self.init_flags, "--registry=" + registry], stdout=subprocess.DEVNULL)
         if done.returncode not in (0, TRY_LATER):
             raise SystemExit(f"firn init exits with {done.returncode}")
         return done.returncode == 0
@@ -191,4 +225,7 @@ class Cluster:
     def __exit__(self, *_):
         for member in self.members:
             programs.end(member.process)
+            if member.wire:
+                member.wire.close()
+                member.to_zookeeper.close()
         self.zookeeper.kill()

@@ -57,7 +57,7 @@ class GeneratorsTest(unittest.TestCase):
         ms = int(re.search(r"^time (\d+)$", said, re.MULTILINE)[1])
         self.assertLess(abs(ms - time.time() * 1000), CLOCKS_MS)
 
-    def test_hutool(self):
+    def test_adapters_of_hutool_take_ids(self):
         folder = builds.new(self.folder, "hutool")
         *_, path, _ = builds.build("java", folder)
         builds.maven(COPY, "-Dartifact=" + HUTOOL, "-DoutputDirectory=" + folder, cwd=folder)
@@ -76,7 +76,7 @@ class GeneratorsTest(unittest.TestCase):
         self.check_time(said)
         return re.sub(r"time \d+\n", "", said)
 
-    def test_go_libraries(self):
+    def test_adapters_of_go_libraries_take_ids(self):
         folder = os.path.join(self.folder, "caller")
         shutil.copytree(os.path.join(SAMPLES, "caller"), folder)
         ids = builds.new(folder, "ids")
@@ -98,7 +98,7 @@ class GeneratorsTest(unittest.TestCase):
         self.assertEqual(re.sub(r"time \d+\n", "", said),
                          "different 2000 of 2000\nascending 2000\ncalls 2001\nfailure true\n")
 
-    def test_go_libraries_under_leased_machine_ids(self):
+    def test_go_libraries_use_leased_machine_ids(self):
         client = builds.copy("go", builds.new(self.folder, "leases"), planted=False)
         leased = os.path.join(os.path.dirname(client), "go-leased")
         shutil.copytree(os.path.join(builds.ROOT, "client", "go-leased"), leased)

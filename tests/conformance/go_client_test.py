@@ -6,44 +6,24 @@
 The module is served as a GOPROXY by files. Exit 77 when something is not installed.
 """
 
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import unittest
-import zipfile
 
 import builds
 import cluster
 import driver_process
 import interop
+import packing
 import pages
 import trio
 
 FRAMES = os.path.abspath(os.path.join(builds.ROOT, "tests", "contract", "frames.json"))
-VERSION = "v0.1.0"
 STATICCHECK = "honnef.co/go/tools/cmd/staticcheck@v0.6.1"
-MUST_HAVE = {"go.mod", "LICENSE", "README.md", "CHANGELOG.md", "doc.go", "client.go", "firnvars/firnvars.go",
-             "example/main.go"}
-
-
-def module_proxy(folder, client):
-    """Serves the client as the files of a module proxy; the address."""
-    module = re.sub("[A-Z]", lambda letter: "!" + letter[0].lower(), builds.GO_MODULE)
-    place = builds.new(folder, "proxy", module, "@v")
-    shutil.copy(os.path.join(client, "go.mod"), os.path.join(place, VERSION + ".mod"))
-    with open(os.path.join(place, "list"), "w") as file:
-        file.write(VERSION + "\n")
-    with open(os.path.join(place, VERSION + ".info"), "w") as file:
-        json.dump({"Version": VERSION}, file)
-    with zipfile.ZipFile(os.path.join(place, VERSION + ".zip"), "w") as packed:
-        for at, _, names in os.walk(client):
-            for name in names:
-                path = os.path.join(at, name)
-                packed.write(path, f"{builds.GO_MODULE}@{VERSION}/{os.path.relpath(path, client)}")
-    return "file://" + os.path.join(folder, "proxy")
+MUST_HAVE = {"go.mod", "LICENSE", "README.md", "CHANGELOG.md", "client.go", "firnvars/firnvars.go", "example/main.go"}
 
 
 class GoTest(unittest.TestCase):
@@ -52,7 +32,7 @@ class GoTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.client = builds.copy("go", cls.folder, planted=False)
-        cls.environment = {**builds.go_environment(cls.folder), "GOPROXY": module_proxy(cls.folder, cls.client),
+        cls.environment = {**builds.go_environment(cls.folder), "GOPROXY": "file://" + packing.go(cls.folder),
                            "GOSUMDB": "off", "GOFLAGS": "-mod=mod -modcacherw"}
 
     def go(self, *arguments, cwd, **environment):
@@ -64,7 +44,7 @@ class GoTest(unittest.TestCase):
         with open(os.path.join(folder, "main.go"), "w") as file:
             file.write(main)
         self.go("mod", "init", name, cwd=folder)
-        self.go("get", f"{builds.GO_MODULE}@{VERSION}", cwd=folder)
+        self.go("get", f"{builds.GO_MODULE}@v{builds.VERSION}", cwd=folder)
         return folder
 
     def test_module_has_what_a_module_needs(self):

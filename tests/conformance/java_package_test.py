@@ -49,7 +49,7 @@ class PackageTest(unittest.TestCase):
         cls.packing = builds.new(cls.folder, "packing")
         cls.client = builds.copy("java", cls.packing, planted=False)
         tables = builds.new(cls.packing, "tests", "contract")
-        for name in "frames.json", "jumps.json":
+        for name in "frames.json", "jumps.json", "lessees.json":
             shutil.copy(os.path.join(builds.ROOT, "tests", "contract", name), tables)
         cls.repository = os.path.join(cls.folder, "repository")
         if not os.path.exists(MINE):  # what the user has installed stays
@@ -81,7 +81,7 @@ class PackageTest(unittest.TestCase):
                 with zipfile.ZipFile(self.artifact(name, end)) as jar:
                     self.assertIn(member, jar.namelist())
 
-    def test_group_is_that_of_the_parent(self):
+    def test_every_package_has_the_group_of_the_parent(self):
         group = self.pom("firn-parent").find("groupId", SPACE).text
         for name in PACKAGES:
             self.assertEqual(self.pom(name).find("parent/groupId", SPACE).text, group)
@@ -130,7 +130,7 @@ class PackageTest(unittest.TestCase):
         path = os.path.join(made, "target", "classes") + ":" + self.artifact("firn-client", ".jar")
         return ["java", *builds.QUICK, "-cp", path]
 
-    def test_web_service_of_the_page(self):
+    def test_the_web_service_of_the_page_serves_ids(self):
         folder, port = builds.new(self.folder, "web"), interop.programs.free_port()
         server = interop.Server(self.program, os.path.join(folder, "server"))
         source = os.path.join(folder, "Orders.java")
@@ -140,10 +140,10 @@ class PackageTest(unittest.TestCase):
 
     # --- Spring Boot ------------------------------------------------------------------------------
 
-    def test_spring_boot_3(self):
+    def test_the_starter_works_with_spring_boot_3(self):
         self.check_spring_boot("3.5.7")
 
-    def test_spring_boot_4(self):
+    def test_the_starter_works_with_spring_boot_4(self):
         self.check_spring_boot("4.0.7")
 
     def check_spring_boot(self, version):

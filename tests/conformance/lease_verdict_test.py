@@ -82,6 +82,26 @@ class LeaseVerdictTest(unittest.TestCase):
     def test_equal_ids_of_servers_are_red(self):
         self.check_red("1 duplicates", servers=[id_of(BEGAN_MS, 1)] * 2)
 
+    def restarts(self, *restarted_ms, failed):
+        """The faults after all servers were restarted at these times. `failed`: calls failed by each time a program is asked."""
+        drill, failed = lease_drill.Drill.__new__(lease_drill.Drill), iter(failed)
+        drill.faults, restarted_ms = [], iter(restarted_ms)
+        drill.lessees = [types.SimpleNamespace(name="program", so_far=lambda: {
+            "until_ms": UNTIL_MS, "failed": next(failed), "lost": 0, "failure": "no lease"})]
+        drill.await_covered, drill.restart_all = lambda _: None, lambda: next(restarted_ms)
+        with contextlib.redirect_stdout(io.StringIO()):
+            drill.all_down()
+        return drill.faults
+
+    def test_a_restart_that_was_too_late_is_repeated(self):
+        self.assertEqual(self.restarts(BEGAN_MS, failed=[2, 2]), [])
+        self.assertEqual(self.restarts(UNTIL_MS, BEGAN_MS, failed=[0, 2, 2]), [])
+        self.assertIn("program failed", self.restarts(UNTIL_MS, BEGAN_MS, failed=[0, 2, 3])[0])
+
+    def test_restarts_that_are_always_too_late_are_red(self):
+        attempts = lease_drill.ATTEMPTS
+        self.assertIn("fast enough", self.restarts(*[UNTIL_MS] * attempts, failed=[0] * attempts)[0])
+
     def test_descending_ids_are_red(self):
         self.check_red("do not ascend", [[id_of(BEGAN_MS + 1, 513), id_of(BEGAN_MS, 513)]])
 

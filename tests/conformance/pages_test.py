@@ -105,18 +105,18 @@ class PagesTest(unittest.TestCase):
         said = self.ran("bash", "-e", "-c", commands, cwd=folder, env={**os.environ, **environment})
         self.assertEqual(len(set(self.ids_in(said, 10))), 10, said)
 
-    def test_stub_of_python(self):
+    def test_the_stub_of_python_takes_ids(self):
         self.stub("Python")
 
-    def test_stub_of_java(self):
+    def test_the_stub_of_java_takes_ids(self):
         self.stub("Java", JAVA_TOOL_OPTIONS=" ".join(builds.QUICK))
 
-    def test_stub_of_go(self):
+    def test_the_stub_of_go_takes_ids(self):
         folder = self.new_folder()
         self.stub("Go", **{**builds.go_environment(folder), "GOPROXY": module_proxy(folder),
                            "GOSUMDB": "off"})
 
-    def test_stub_of_node(self):
+    def test_the_stub_of_node_takes_ids(self):
         if not os.path.exists(os.path.join(self.node, "installed")) or not shutil.which("node"):
             self.skipTest("Node has no package thrift here")
         self.stub("Node")
@@ -136,7 +136,7 @@ class PagesTest(unittest.TestCase):
         """A firn-server that a test may end, and a port for a web service."""
         return interop.Server(self.program, os.path.join(self.new_folder(), "server")), interop.programs.free_port()
 
-    def test_client_of_python(self):
+    def test_the_example_of_python_takes_ids(self):
         folder, (python, *_) = self.built("python")
         said = self.given(python, "-c", self.first_lines("python"))
         self.assertEqual(len(set(self.ids_in(said, 102))), 102)
@@ -146,7 +146,7 @@ class PagesTest(unittest.TestCase):
         server, port = self.own_server()
         web.check([python, "-c", web.program("client/python/README.md", "wsgiref", server, port)], port, server)
 
-    def test_client_of_go(self):
+    def test_the_example_of_go_takes_ids(self):
         folder, _ = self.built("go")
         program = os.path.join(folder, "driver")
         environment = builds.go_environment(folder)
@@ -163,7 +163,7 @@ class PagesTest(unittest.TestCase):
         self.ran("go", "build", "-o", "orders", ".", cwd=program, env=environment)
         web.check([os.path.join(program, "orders")], port, server)
 
-    def test_client_of_java(self):
+    def test_the_example_of_java_takes_ids(self):
         folder, (*java, path, _) = self.built("java")
         with open(os.path.join(folder, "Ids.java"), "w") as file:
             file.write(self.first_lines("java"))

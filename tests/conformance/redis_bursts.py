@@ -3,10 +3,12 @@
 import functools
 import os
 import shutil
+import socket
 import subprocess
 import sys
 
 import builds
+import cluster
 
 sys.path.append(os.path.join(builds.ROOT, "tests", "interop", "redis"))
 import programs
@@ -14,7 +16,14 @@ import redis_clients_test as clients
 
 HERE = os.path.join(builds.HERE, "redis_bursts")
 
-NAMES = {"python": "redis-py asyncio", "go": "go-redis", "java": "Lettuce", "typescript": "ioredis", "rust": "redis-rs"}
+NEEDS = ["redis-server", "/usr/include/hiredis/async.h"]
+NAMES = {"cpp": "hiredis", "python": "redis-py asyncio", "go": "go-redis", "java": "Lettuce", "typescript": "ioredis", "rust": "redis-rs"}
+
+
+def build_cpp(folder):
+    program = os.path.join(folder, "burst")
+    builds.run("cc", "-O2", os.path.join(HERE, "burst.c"), "-o", program, "-lhiredis")
+    return [program], {}
 
 
 def build_python(folder):
@@ -54,12 +63,16 @@ class Redis:
 
     def __init__(self, folder):
         self.port = programs.free_port()
-        self.process = subprocess.Popen(["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "",
-                                         "--appendonly", "no", "--dir", folder], stdout=subprocess.DEVNULL)
+        self.process = programs.start(["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "",
+                                       "--appendonly", "no", "--dir", folder])
+        cluster.patiently("redis-server does not listen", self.listens)
+
+    def listens(self):
+        with socket.socket() as client:
+            return client.connect_ex(("127.0.0.1", self.port)) == 0
 
     def close(self):
-        self.process.terminate()
-        self.process.wait()
+        programs.end(self.process)
 
 
 @functools.cache
@@ -72,5 +85,5 @@ def measure(language, folder, port, calls, rounds):
     """Returns failed calls and milliseconds of each round."""
     command, environment = build(language, folder)
     done = subprocess.run([*command, str(port), str(calls), str(rounds)], stdout=subprocess.PIPE, text=True, check=True,
-                          env={**os.environ, **environment})
+                          env={**os.environ, **environment}, timeout=2 * cluster.PATIENCE_S)
     return [tuple(map(float, line.split())) for line in done.stdout.splitlines()]

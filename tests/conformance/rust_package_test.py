@@ -18,6 +18,7 @@ import tempfile
 import builds
 import cluster
 import drill
+import packing
 import web
 
 MUST_HAVE = {"Cargo.toml", "Cargo.lock", "LICENSE", "README.md", "CHANGELOG.md", "src/lib.rs", "examples/ids.rs"}
@@ -26,13 +27,14 @@ MAY_HAVE = re.compile(r"src/(lease/)?\w+\.rs|Cargo\.toml\.orig")
 
 def packed(folder, place):
     """Packs a copy of the client; the folder of the unpacked package, below `place`."""
-    client = builds.copy("rust", folder, planted=False)
-    builds.cargo("package", "--locked", "--no-verify", cwd=client)
-    with open(os.path.join(client, "Cargo.toml")) as file:
-        name = "firn-client-" + re.search(r'^version = "(.*)"', file.read(), re.MULTILINE)[1]
-    unpacked = os.path.join(place, name)
+    return unpacked_below(place, packing.rust(folder))
+
+
+def unpacked_below(place, crate):
+    """Unpacks a crate, and checks its files; its folder."""
+    unpacked = os.path.join(place, os.path.basename(crate).removesuffix(".crate"))
     shutil.rmtree(unpacked, ignore_errors=True)
-    with tarfile.open(os.path.join(place, "target", "package", name + ".crate")) as package:
+    with tarfile.open(crate) as package:
         package.extractall(place)
     files = {os.path.relpath(os.path.join(at, name), unpacked)
              for at, _, names in os.walk(unpacked) for name in names}

@@ -17,6 +17,7 @@ import unittest
 import builds
 import interop
 import npm
+import packing
 import pages
 import trio
 import web
@@ -33,11 +34,7 @@ class PackageTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        packing = builds.new(cls.folder, "packing")
-        client = builds.copy("typescript", packing, planted=False)
-        os.symlink(builds.node_packages(), os.path.join(packing, "node_modules"))
-        name, = json.loads(npm.run_npm(client, "pack", "--json", "--ignore-scripts=false", local=True))
-        cls.name, cls.package = name["name"], os.path.join(client, name["filename"])
+        cls.name, cls.package = "firn-client", packing.typescript(builds.new(cls.folder, "packing"))
         cls.project = builds.new(cls.folder, "project")
         with open(os.path.join(cls.project, "package.json"), "w") as file:
             json.dump({"name": "project", "version": "1.0.0", "private": True}, file)
@@ -87,7 +84,7 @@ class PackageTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(len(set(re.findall(r"\b(\d{15,19})n\b", done.stdout))), 101, done.stdout)
 
-    def test_web_service_of_the_page(self):
+    def test_the_web_service_of_the_page_serves_ids(self):
         server, port = interop.Server(self.program, os.path.join(self.folder, "web")), interop.programs.free_port()
         with open(os.path.join(self.project, "orders.mjs"), "w") as file:
             file.write(web.program("client/typescript/README.md", "node:http", server, port))

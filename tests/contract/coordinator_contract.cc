@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "registry/seam/node_version.h"

@@ -1,9 +1,10 @@
-// Whole servers under a steady load whose databases are stopped: which tags are served and for how
-// long, which are refused, and how they recover.
+// Stops the databases of whole servers under a steady load. Measures which tags are served and for
+// how long, which are refused, and how they recover.
 //
 //     FIRN_AWAY_SECONDS=1200 build/dev/bin/away_drill_test
 //
-// stops them for 20 minutes; without it, for seconds. Each test prints a table.
+// stops them for 20 minutes. Without the variable, they are stopped for seconds. Each test prints a
+// table.
 
 #include <algorithm>
 #include <cstdio>
@@ -23,14 +24,14 @@ using Tags = std::vector<std::string>;
 class AwayDrill : public SegmentCluster {
  protected:
   static constexpr size_t kServers = 2;
-  static constexpr int64_t kRateMost = 10;  // numbers per second, of a tag and server
+  static constexpr int64_t kRateMost = 10;  // maximum numbers per second of a tag on a server
   static constexpr Milliseconds kPause{20};
 
   // Results of a tag's calls since the stores were stopped.
   struct Seen {
     CallCounts away{}, back{};
-    Milliseconds last_answer{0};                // since they were stopped
-    std::optional<Milliseconds> first_after{};  // first answer, since they were started again
+    Milliseconds last_answer{0};                // after the stores were stopped
+    std::optional<Milliseconds> first_after{};  // first answer after the stores were restarted
   };
 
   void SetUp() override { ASSERT_NO_FATAL_FAILURE(StartStores()); }
@@ -38,8 +39,8 @@ class AwayDrill : public SegmentCluster {
   static Milliseconds Lasts() {
     return Milliseconds(1000 * FromEnvironment("FIRN_AWAY_SECONDS", 2));
   }
-  // The step of server/store/AWAY.md, for an outage somewhat longer than the intended one: the
-  // machine may be slow.
+  // Returns the step of server/store/AWAY.md for a somewhat longer outage than the intended one,
+  // because the machine may be slow.
   static std::string Sized() {
     const int64_t seconds = std::max<int64_t>(Lasts().count() / 1000 + 60, 660);
     return Cat("step = ", kRateMost * seconds * 10 / 9, "\n");
@@ -63,8 +64,8 @@ class AwayDrill : public SegmentCluster {
     return Firn({"tags", "show", tag}).out.find("unreachable since") != std::string::npos;
   }
 
-  // Stops stores under load. `ledgers` continue with their ledgers, `dry` are refused at some time,
-  // the rest of `all` continues with numbers in memory.
+  // Stops stores under load. The tags `ledgers` continue with their ledgers, the tags `dry` are
+  // refused after some time, and the other tags in `all` continue with numbers in memory.
   template <typename Stop, typename Start>
   void Outage(const char* name, const Tags& all, const Tags& ledgers, const Tags& dry, Stop stop,
               Start start) {
@@ -141,14 +142,14 @@ class AwayDrill : public SegmentCluster {
     for (const std::string& tag : all) JudgeTag(tag);
   }
 
-  // Numbers below the ledger that no caller got and no server has in memory.
+  // Returns the count of numbers below the ledger that no caller got and no server has in memory.
   int64_t Skipped(const std::string& tag) {
     const auto supply = static_cast<int64_t>(Sum("firn_segment_supply", tag));
     return LedgerOf(tag) - 1 - takings(tag).Judge().ids - supply;
   }
 
-  // The servers count skipped numbers. A range whose answer never arrived may have been taken from
-  // a store: each failure permits one such range.
+  // Checks the number of skipped numbers, which the servers also count. A range whose answer was
+  // lost may have been taken from a store, so each failure permits one such range.
   void JudgeWaste(const std::string& tag, int64_t step) {
     const double failures = Sum("firn_segment_failures_total", tag);
     EXPECT_LE(static_cast<double>(Skipped(tag)),

@@ -1,5 +1,5 @@
-// Whole servers whose segment tag is edited in every possible way while numbers are taken from it:
-// by callers of each server, and by a program that fetches ranges ahead.
+// Edits a segment tag of whole servers in every possible way while callers of each server, and a
+// program that prefetches ranges, take numbers of it.
 
 #include <atomic>
 #include <cstdio>
@@ -37,7 +37,7 @@ class LocalCallers {
   }
 
   int64_t taken() const { return taken_; }
-  // How many of them came from memory.
+  // Returns the count of numbers that came from memory.
   uint64_t from_memory() const { return client_.local()->counts().taken; }
 
  private:
@@ -76,7 +76,7 @@ class ChangeDrill : public SegmentCluster {
 
   std::string List() { return "list://" + servers()[0]->address() + "," + servers()[1]->address(); }
 
-  // How often the server has logged `what` about the tag.
+  // Returns how often the server has logged `what` about the tag.
   size_t Said(size_t server, const std::string& what) {
     const std::string log = servers()[server]->log(), line = what + " tag " + kTag;
     size_t count = 0;
@@ -98,7 +98,7 @@ class ChangeDrill : public SegmentCluster {
     }
   }
 
-  // All callers get more numbers, including the program that fetches ahead.
+  // Waits until all callers get more numbers, including the program that prefetches ranges.
   testing::AssertionResult AllGoOn(const LocalCallers& local) {
     const int64_t before = local.taken();
     if (auto others = GoOn({kTag}); !others) return others;
@@ -144,7 +144,7 @@ TEST_F(ChangeDrill, EditsUnderLoadRepeatNoNumber) {
     ASSERT_NO_FATAL_FAILURE(Edit({"start=" + std::to_string(start)}));
     for (const auto& server : servers()) {
       auto answer = server->Get(std::string("/api/segment/get/") + kTag);
-      // The load may have taken all numbers that have arrived: a server then refuses.
+      // The load may have taken all numbers that have arrived. A server then refuses the call.
       EXPECT_TRUE(Eventually(kPatience, [&] {
         if (answer.status != 200) answer = server->Get(std::string("/api/segment/get/") + kTag);
         return answer.status == 200;
@@ -204,7 +204,7 @@ class FormDrill : public SegmentCluster {
   }
 };
 
-// The edit comes at a random moment between the tag's creation and its first numbers: either it is
+// The edit is made at a random time between the tag's creation and its first numbers. Either it is
 // refused because plain numbers were issued, or no plain number is ever issued.
 TEST_F(FormDrill, NewTagsRedefinedUnderLoadHaveOneForm) {
   constexpr int64_t kPlainMost = 100'000;  // far more numbers than the callers take

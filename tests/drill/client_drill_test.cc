@@ -1,11 +1,10 @@
-// The client library under load of 8 threads, while one of three real servers has a fault.
+// Tests the client library under a load of 8 threads, while one of three real servers has a fault.
 
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -42,8 +41,8 @@ class ClientDrill : public Drill {
  protected:
   static constexpr size_t kThreads = 8;
 
-  // The timeout of an attempt: long, so that a healthy server's answer on a busy machine does not
-  // fail. FIRN_DRILL_ATTEMPT_MS=80 shows what users get.
+  // Returns the timeout of an attempt. It is long, so that a healthy server's answer on a busy
+  // machine arrives in time. FIRN_DRILL_ATTEMPT_MS=80 sets the default of the client.
   static Milliseconds AttemptLimit() {
     const char* text = std::getenv("FIRN_DRILL_ATTEMPT_MS");
     return Milliseconds(text == nullptr ? 2'000 : std::atoi(text));
@@ -59,7 +58,7 @@ class ClientDrill : public Drill {
     for (const auto& server : servers_) ASSERT_TRUE(server->BecomesReady()) << server->log();
   }
 
-  // Through the registry, or by a list.
+  // Starts the client with servers from the registry or from a list.
   void StartClient(const std::string& servers) {
     client_ = std::make_unique<Client>(ClientOptions{.servers = servers,
                                                      .open_source = RegistrySources(),
@@ -111,7 +110,7 @@ class ClientDrill : public Drill {
     });
   }
 
-  // Answers of this server to the client so far.
+  // Returns the number of this server's answers to the client.
   uint64_t AnswersOf(const std::string& address) {
     for (const SeenServer& view : client_->cluster().servers) {
       if (view.known.address == address) return view.answered;
@@ -125,7 +124,7 @@ class ClientDrill : public Drill {
     return Eventually(kPatience, [&] { return AnswersOf(address) > before; });
   }
 
-  // A list of the three servers, the first of them behind the proxy.
+  // Returns a list of the three servers, of which the first is behind the proxy.
   std::string ListThrough(const std::string& proxy) const {
     return "list://" + proxy + "," + servers_[1]->address() + "," + servers_[2]->address();
   }
@@ -177,8 +176,8 @@ TEST_F(ClientDrill, AKilledServerFailsNoCall) {
   JudgeClient();
 }
 
-// With a real ensemble: in a directory registry, a server that is paused while it holds the lock
-// would block all others.
+// Uses a real ensemble, because in a directory registry, a server that is paused while it holds the
+// lock would block all others.
 TEST_F(ClientDrill, APausedServerFailsNoCall) {
   ASSERT_NO_FATAL_FAILURE(StartEnsemble(1));
   ASSERT_NO_FATAL_FAILURE(StartServers());

@@ -1,4 +1,4 @@
-// More claimants than machine ids.
+// Tests more claimants than machine ids.
 
 #include <algorithm>
 #include <vector>

@@ -1,4 +1,4 @@
-// The disk of a state folder is full, cannot be written, or is blocked.
+// Tests a disk of a state folder that is full, read-only, or blocked.
 
 #include <cerrno>
 #include <cstring>
@@ -19,8 +19,8 @@
 namespace firn {
 namespace {
 
-// State folders are on a small disk in memory that only this process and its children can see, and
-// that disappears when they have ended.
+// Puts state folders on a small disk in memory that only this process and its children can see. It
+// disappears when they have ended.
 class DiskDrill : public Drill {
  protected:
   void SetUp() override {
@@ -85,7 +85,7 @@ TEST_F(DiskDrill, AHolderAndItsSuccessorIssueOnAFullDisk) {
   const auto machine = holder.machine();
   const BootMs full = TestNow();
   FillDisk();
-  // Its grant is on this disk and overwritten in place several times a second.
+  // The grant is on this disk and is overwritten in place several times a second.
   ASSERT_TRUE(IssuesMore(holder, 1'000));
   EXPECT_FALSE(holder.RefusedSince(full));
   KillHard(holder);
@@ -97,7 +97,7 @@ TEST_F(DiskDrill, AHolderAndItsSuccessorIssueOnAFullDisk) {
   StopCleanly(second);
 }
 
-// Its grant is in memory. Only the hint is lost, which it reports.
+// The grant is in memory. Only the hint cannot be written, which the claimant reports.
 TEST_F(DiskDrill, OnAFullDiskAStartRaisesAnAlarm) {
   StartEnsemble(1);
   FillDisk();
@@ -132,7 +132,7 @@ TEST_F(DiskDrill, OnAReadOnlyDiskNoClaimantStartsAndNothingIsLost) {
   EXPECT_TRUE(IssuesMore(third));
 }
 
-// A disk that accepts writes and does not complete them until it is thawed.
+// A disk that accepts writes but does not complete them until it is thawed.
 class FrozenDiskDrill : public DiskDrill {
  protected:
   void SetUp() override {
@@ -171,7 +171,7 @@ class FrozenDiskDrill : public DiskDrill {
 TEST_F(FrozenDiskDrill, AClaimantIssuesAndRenewsWhileTheDiskIsBlocked) {
   StartEnsemble(1);
   const std::string hint = state_dir() + "/drill:10000:2130706433.properties";
-  // Tags are served once their definitions are on the disk: a first run writes them.
+  // Tags are served only after their definitions are on the disk, so a first run writes them.
   Claimant& first = Launch("a", {.state_dir = state_dir()});
   ASSERT_TRUE(Serves(first));
   ASSERT_TRUE(Waits(first, "remembered", [&] { return std::filesystem::exists(hint); }));

@@ -12,7 +12,7 @@
 namespace firn {
 
 Drill::Drill() {
-  // ZooKeeper's client library leaks a little at the end of a process.
+  // ZooKeeper's client library leaks a little memory at the end of a process.
   setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
 }
 

@@ -17,12 +17,12 @@
 
 namespace firn {
 
-// A throw-away cluster of real processes with one fault. At the end every process is killed, all
-// ids that any of them ever issued are judged, and one line is printed: ids, duplicates, the
-// longest stall, machine ids, and the drill's own figures.
+// A temporary cluster of real processes with one fault. At the end, every process is killed, all
+// ids that any of them issued are checked for duplicates, and one line is printed: ids, duplicates,
+// the longest stall, machine ids, and the drill's own figures.
 //
-// A test fails if an id was issued twice, or if none was issued. Each test must check itself that
-// its fault had an effect. No test asserts a time.
+// A test fails if an id was issued twice, or if none was issued. Each test must check that its
+// fault had an effect. No test asserts a duration.
 class Drill : public testing::Test {
  protected:
   static constexpr const char* kClusterPath = "/firn/drill";
@@ -40,13 +40,14 @@ class Drill : public testing::Test {
   const std::string& registry() const { return registry_; }
   std::string folder(const std::string& name) const { return folder_ / name; }
 
-  // Starts a claimant, or starts the claimant of that name again, with its state folder.
+  // Starts a claimant, or restarts the claimant of this name with its state folder.
   Claimant& Launch(const std::string& name, ClaimantOptions options = {});
 
-  // These wait for a condition and return whether it became true; a failure shows the last status.
+  // These functions wait for a condition and return whether it became true. A failure shows the
+  // last status.
   testing::AssertionResult Serves(Claimant& claimant);
   testing::AssertionResult IssuesMore(Claimant& claimant, size_t runs = 100);
-  // Its calls are refused for `reason`: a part of the refusal's or the claim's message.
+  // Waits until its calls are refused. `reason`: a part of the refusal's or the claim's message.
   testing::AssertionResult Refuses(Claimant& claimant, const std::string& reason);
   testing::AssertionResult Logs(Claimant& claimant, const std::string& text);
   template <typename Condition>
@@ -58,7 +59,7 @@ class Drill : public testing::Test {
   // Runs `firn` with this registry.
   Finished Firn(std::vector<std::string> arguments);
 
-  // These read the registry through the test's own session.
+  // These functions read the registry through the test's own session.
   Result<Node> ReadNode(const std::string& path);
   ClusterMeta Meta();
   SlotRecord RecordOf(MachineId machine);

@@ -1,4 +1,4 @@
-// The ensemble loses its leader, or stops as a whole.
+// Kills the leader of the ensemble, or the whole ensemble.
 
 #include "common/id/layout.h"
 #include "tests/drill/drill.h"
@@ -24,7 +24,7 @@ TEST_F(EnsembleDrill, ADeadLeaderDoesNotPauseIssuing) {
     return now.has_value() && *now != *leader;
   }));
   Figure("leader to leader", TestNow() - killed);
-  // Renewals continue, so it is connected to the remaining members, and writes.
+  // Renewals continue, so the holder is connected to the remaining members and writes.
   ASSERT_TRUE(Waits(holder, "renewed", [&] { return VersionOf(*machine) > version + 2; }));
   ASSERT_TRUE(IssuesMore(holder));
 

@@ -1,4 +1,4 @@
-// Whole servers with a database that fails over to a replica that has lost writes, and back.
+// Tests whole servers whose database fails over to a replica that has lost writes, and back.
 
 #include <cstdio>
 #include <fstream>
@@ -20,7 +20,7 @@ constexpr const char* kFailoverTagsIni =
 constexpr const char* kAlarm = "the database has gone back in time";
 
 // Two groups of servers, each with its own address of the database, as after a failover that some
-// servers have not noticed.
+// servers have not detected.
 class FailoverDrill : public SegmentCluster, public testing::WithParamInterface<SqlDialect> {
  protected:
   void SetUp() override {
@@ -39,7 +39,7 @@ class FailoverDrill : public SegmentCluster, public testing::WithParamInterface<
     replica_ = *std::move(replica);
     ASSERT_NO_FATAL_FAILURE(ApplyTags(kFailoverTagsIni));
   }
-  // `lines` name the database of both stores.
+  // `lines`: the lines of the stores file that configure the database.
   void StartTwoServers(const std::string& lines) {
     const std::string file = folder("stores" + std::to_string(servers().size()) + ".ini");
     std::ofstream(file) << "[main]\n"
@@ -73,7 +73,7 @@ class FailoverDrill : public SegmentCluster, public testing::WithParamInterface<
     return sum;
   }
 
-  // Alarms in the logs of a group's servers, about both tags.
+  // Returns the number of alarms about both tags in the logs of a group's servers.
   int Alarms(size_t group) {
     int count = 0;
     for (size_t i = 2 * group; i < 2 * group + 2; ++i) {
@@ -120,7 +120,7 @@ TEST_P(FailoverDrill, APromotedReplicaAndTheOldPrimaryRepeatNoNumber) {
   std::printf("drill of fail-over: alarms %d\n", Alarms(0) + Alarms(1));
 }
 
-// Servers that have both addresses of the database.
+// Servers that know both addresses of the database.
 class PromotionDrill : public FailoverDrill {
  protected:
   void SetUp() override {

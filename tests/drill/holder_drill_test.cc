@@ -1,4 +1,4 @@
-// A holder is paused or copied, or a second one runs.
+// Pauses or copies a holder, or runs a second one.
 
 #include <filesystem>
 
@@ -16,8 +16,7 @@ class HolderDrill : public Drill {
   bool LiveIsGone(MachineId machine) {
     return ReadNode(LivePath(SlotOf(machine))).code() == Code::kNotFound;
   }
-  // Copies a folder in use. Temporary files appear and are renamed meanwhile: repeats a copy that
-  // fails on a missing file.
+  // Copies a folder in use. If the copy fails because a temporary file was renamed, repeats it.
   void CopyInUse(const std::string& from, const std::string& to) {
     std::error_code failed;
     ASSERT_TRUE(Eventually(kPatience, [&] {
@@ -28,7 +27,7 @@ class HolderDrill : public Drill {
   }
 };
 
-// There is only one machine id, so the other claimant can only get the paused one's.
+// There is only one machine id, so the other claimant can only get the paused holder's.
 TEST_F(HolderDrill, AHolderPausedBeyondItsSessionDoesNotOverlapItsSuccessor) {
   StartEnsemble(1, 1);
   Claimant& paused = Launch("a", {.window = kShortWindow});

@@ -1,4 +1,4 @@
-// Programs that make ids under leased machine ids, while their servers and the registry have
+// Tests programs that issue ids under leased machine ids, while their servers and the registry have
 // faults.
 
 #include <algorithm>
@@ -14,6 +14,8 @@
 #include "client/client.h"
 #include "client/lease/local_generator.h"
 #include "common/time/clock.h"
+#include "registry/cluster/cluster_setup.h"
+#include "registry/open/open_coordinator.h"
 #include "tests/drill/drill.h"
 #include "tests/server/program/running_server.h"
 #include "tests/support/paste.h"
@@ -21,7 +23,7 @@
 namespace firn {
 namespace {
 
-// One program: a generator, and a thread that takes its ids.
+// A program: a generator, and a thread that takes its ids.
 class LeasingProgram {
  public:
   LeasingProgram(Client& client, const std::string& name, Milliseconds ahead) {
@@ -60,7 +62,7 @@ class LeasingProgram {
 
   std::atomic<int> lost_ = 0;
   std::atomic<int64_t> taken_ = 0;
-  std::vector<int64_t> ids_;  // of the thread
+  std::vector<int64_t> ids_;  // ids that the thread has taken
   std::vector<Status> failures_;
   std::unique_ptr<LocalGenerator> generator_;
   std::jthread thread_;
@@ -69,16 +71,17 @@ class LeasingProgram {
 class LeaseDrill : public Drill {
  protected:
   static constexpr size_t kPrograms = 10;
-  // Long enough to find another server on a busy machine: a program requests another lease when a
-  // third is left.
+  // Long enough to find another server on a busy machine, because a program requests another lease
+  // when a third of the interval is left.
   static constexpr Milliseconds kAhead{30'000};
 
-  void StartServers(const std::vector<std::string>& init_flags = {}) {
+  void StartServers(const std::vector<std::string>& init_flags = {},
+                    std::vector<std::string> flags = {}) {
     ASSERT_NO_FATAL_FAILURE(StartEnsemble(1, /*workers=*/128, init_flags));
+    flags.push_back("--registry=" + registry());
     for (int i = 0; i < 3; ++i) {
       servers_.push_back(
-          std::make_unique<RunningServer>(folder("server" + std::to_string(i)),
-                                          std::vector<std::string>{"--registry=" + registry()}));
+          std::make_unique<RunningServer>(folder("server" + std::to_string(i)), flags));
     }
     std::string list = "list://";
     for (const auto& server : servers_) {
@@ -226,8 +229,8 @@ TEST_F(LeaseDrill, FaultsOfServersAndRegistryFailNoIdAndRepeatNone) {
 
   JudgePrograms();
   for (const auto& program : programs_) program->Close();
-  // A killed server keeps the lease of a program until the kept bound, even if the program has
-  // another lease.
+  // A killed server keeps a program's lease until the stored bound, even if the program has another
+  // lease.
   EXPECT_TRUE(Eventually(kPatience, [&] { return Held() <= static_cast<int64_t>(replaced); }))
       << Held() << " leases are held, " << replaced << " were replaced";
 }
@@ -255,6 +258,29 @@ TEST_F(LeaseDrill, APlannedChangeOfSettingsEndsNoLease) {
   for (const auto& server : servers_) {
     EXPECT_EQ(server->log().find("root_changed"), std::string::npos) << server->log();
   }
+  JudgePrograms();
+}
+
+// An upgrade writes the root node, and nothing else. Each lease is replaced before its interval
+// ends.
+TEST_F(LeaseDrill, AnUpgradeFailsNoId) {
+  ASSERT_NO_FATAL_FAILURE(StartServers({}, {"--claim_window_ms=60000"}));
+  ASSERT_NO_FATAL_FAILURE(StartPrograms());
+  ASSERT_TRUE(AllAreExtended());
+  const std::vector<MachineId> before = Machines();
+  {
+    const auto coordinator = OpenCoordinator(registry(), {}, SystemClock(), SystemEntropy());
+    BlockingCoordinator operators(**coordinator, SystemClock());
+    ASSERT_TRUE(operators.Connect(kPatience).ok());
+    MetaAsRead root = *ReadMeta(operators);
+    ASSERT_TRUE(SetMeta(operators, root).ok());
+  }
+  ASSERT_TRUE(Eventually(2 * kPatience, [&] { return Replaced(before) == kPrograms; }))
+      << Replaced(before);
+  ASSERT_TRUE(AllAreExtended());
+  EXPECT_EQ(Meta().floor, WallMs()) << "no restore";
+  const Finished doctor = Firn({"doctor"});
+  EXPECT_EQ(doctor.out.find("DATA"), doctor.out.npos) << doctor.out;
   JudgePrograms();
 }
 

@@ -1,10 +1,10 @@
-// ZooKeeper behind stunnel on both ends, with exactly the configuration of registry/zk/README.md.
+// Tests ZooKeeper behind stunnel on both ends, with exactly the configuration in
+// registry/zk/README.md.
 
 #include <fstream>
 #include <map>
 #include <regex>
 #include <sstream>
-#include <utility>
 
 #include "tests/drill/drill.h"
 #include "tests/support/tls_authority.h"
@@ -12,7 +12,7 @@
 namespace firn {
 namespace {
 
-// The page's blocks of configuration, in their order.
+// Returns the configuration blocks of the page, in order.
 std::vector<std::string> ConfigurationsOfPage() {
   std::ifstream file(std::string(FIRN_SOURCE_DIR) + "/registry/zk/README.md");
   std::stringstream text;
@@ -74,7 +74,7 @@ class LockedEnsembleDrill : public Drill {
                   {"accept = 2281", "accept = 127.0.0.1:" + std::to_string(tls_ports_[At(member)])},
                   {"127.0.0.1:2181", "127.0.0.1:" + std::to_string(ensemble().port(member))}});
   }
-  // With an endpoint for each member, and certificates of `authority`.
+  // Starts stunnel with an endpoint for each member, and certificates of `authority`.
   void StartBeforeFirn(const std::string& name, const TlsAuthority& authority,
                        const std::vector<int>& doors) {
     std::map<std::string, std::string> places{{"/etc/firn/tls/firn", authority.File("firn")},
@@ -116,7 +116,7 @@ class LockedEnsembleDrill : public Drill {
 
   TlsAuthority ours_{"ours"}, theirs_{"theirs"};
   std::string before_zookeeper_, before_firn_;
-  std::vector<int> tls_ports_, doors_;  // of each member's stunnel, and on Firn's host
+  std::vector<int> tls_ports_, doors_;  // ports of each member's stunnel, and on Firn's host
   std::map<std::string, Process> stunnels_;
 };
 
@@ -128,7 +128,7 @@ TEST_F(LockedEnsembleDrill, SurvivesTheEndOfStunnelsAndOfTheLeader) {
   const auto machine = holder.machine();
   const BootMs began = TestNow();
 
-  // One after the other, so that the ones in use are included.
+  // Kills one after the other, so that the ones in use are included.
   for (int i = 0; i < kMembers; ++i) {
     KillStunnel("zk" + std::to_string(i + 1));
     ASSERT_TRUE(Renews(holder)) << "without the stunnel of member " << i;
@@ -138,7 +138,7 @@ TEST_F(LockedEnsembleDrill, SurvivesTheEndOfStunnelsAndOfTheLeader) {
 
   const auto leader = ensemble().Leader();
   ASSERT_TRUE(leader.has_value());
-  ensemble().Kill(*leader);  // its stunnel still runs, and accepts connections that lead nowhere
+  ensemble().Kill(*leader);  // its stunnel still accepts connections, which fail
   ASSERT_TRUE(Waits(holder, "saw another leader", [&] {
     const auto now = ensemble().Leader();
     return now.has_value() && *now != *leader;

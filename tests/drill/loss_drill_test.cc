@@ -1,4 +1,4 @@
-// The ensemble loses data: it is rolled back to an old state, or wiped.
+// Rolls the ensemble back to an old state, or wipes it.
 
 #include "tests/drill/drill.h"
 
@@ -15,14 +15,14 @@ class LossDrill : public Drill {
   }
 
   void Restore(int workers, std::vector<std::string> more = {}) {
-    std::vector<std::string> command{"restore", "--skew_max_ms=1000",
+    std::vector<std::string> command{"restore", "--skew_max_ms=5000",
                                      "--set=workers=" + std::to_string(workers)};
     command.insert(command.end(), more.begin(), more.end());
     const Finished restored = Firn(command);
     EXPECT_EQ(restored.exit_code, 0) << restored.err << restored.out;
   }
 
-  // Its bound was reached, and its status contains the operator's remedy.
+  // Waits until the holder has reached its bound, and its status contains the operator's remedy.
   void RunsDry(Claimant& holder) {
     EXPECT_TRUE(Refuses(holder, "NOT_READY"));
     EXPECT_TRUE(Refuses(holder, "firn restore"));
@@ -34,7 +34,7 @@ TEST_F(LossDrill, FreezesARolledBackEnsembleAndRestoresIt) {
   Claimant& early = Launch("early", Options());
   ASSERT_TRUE(Serves(early));
   ASSERT_TRUE(ensemble().SaveData().ok());
-  // Not in the backup: a claim, and the renewals of another.
+  // The backup lacks a claim, and the renewals of another claim.
   Claimant& late = Launch("late", Options());
   ASSERT_TRUE(Serves(late));
   ASSERT_TRUE(Serves(early));
@@ -60,7 +60,7 @@ TEST_F(LossDrill, FreezesARolledBackEnsembleAndRestoresIt) {
   }
 }
 
-// A claim between the loss and the freeze, of the very machine id that was forgotten.
+// A server claims the lost machine id between the loss and the freeze.
 TEST_F(LossDrill, ProbationPreventsAClaimInTheGapFromIssuing) {
   StartEnsemble(1, 1);
   ASSERT_TRUE(ensemble().SaveData().ok());
@@ -68,11 +68,11 @@ TEST_F(LossDrill, ProbationPreventsAClaimInTheGapFromIssuing) {
   ASSERT_TRUE(Serves(holder));
   const MachineId machine = *holder.machine();
 
-  // It must be neither the first to read the registry, nor the last.
+  // Pause the holder, so that it does not freeze the cluster before the other process has claimed.
   holder.process().Pause();
   ASSERT_TRUE(ensemble().RestoreData().ok());
   EXPECT_TRUE(RecordOf(machine).never_used());
-  // If it lost its session, its probation would restart.
+  // The loss of its session would restart its probation.
   ClaimantOptions on_probation = Options(Milliseconds(20'000));
   on_probation.session = 4 * kShort;
   Claimant& intruder = Launch("intruder", on_probation);

@@ -1,8 +1,7 @@
-// The network between a holder and the registry loses packets, in one direction or both.
+// Loses packets between a holder and the registry, in one direction or both.
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
 #include <sched.h>
 
@@ -13,9 +12,9 @@ namespace {
 
 constexpr Milliseconds kDeafSession{6'000};
 
-// The test and its children have their own network, so that a rule that drops packets affects no
-// other program. Members of the ensemble are cut off by their port: claimants know only member 0;
-// the test reads through the others.
+// Runs the test and its children in their own network, so that a rule that drops packets affects no
+// other program. Rules match the port of a member of the ensemble. Claimants know only member 0,
+// and the test reads through the others.
 class NetworkDrill : public Drill {
  protected:
   void SetUp() override {
@@ -38,9 +37,9 @@ class NetworkDrill : public Drill {
     registry_ = "zk://" + place(1) + "," + place(2) + kClusterPath;
   }
 
-  // Packets from member 0 to its clients are lost; those to it arrive.
+  // Loses packets from member 0 to its clients. Packets to member 0 arrive.
   void LoseAnswers() { AddRule("tcp sport " + port() + " counter drop"); }
-  // LoseAnswers, from the `packets`th packet with data on.
+  // Like LoseAnswers, but from the `packets`th packet with data on.
   void LoseAnswersAfter(int packets) {
     AddRule("tcp sport " + port() + " ip length > 60 numgen inc mod 1000000 >= " +
             std::to_string(packets) + " counter drop");
@@ -49,8 +48,8 @@ class NetworkDrill : public Drill {
     LoseAnswers();
     AddRule("tcp dport " + port() + " counter drop");
   }
-  // Waits until the claimant closes its connection. Until then, dropped packets are sent again: an
-  // answer may still arrive late.
+  // Waits until the claimant closes its connection. Until then, dropped packets are sent again, so
+  // an answer may still arrive late.
   void LoseTheConnection(Claimant& claimant) {
     ASSERT_TRUE(HasDropped());
     ASSERT_TRUE(Waits(claimant, "gave its connection up", [&] {
@@ -60,7 +59,7 @@ class NetworkDrill : public Drill {
   }
   void Heal() { ASSERT_TRUE(Nft("flush chain ip drill out")); }
 
-  // Whether the rules have dropped a packet.
+  // Returns whether the rules have dropped a packet.
   bool HasDropped() {
     const std::string rules = RunToEnd({"nft", "list", "ruleset"}).out;
     return rules.find("packets") != std::string::npos &&
@@ -110,8 +109,8 @@ TEST_F(NetworkDrill, ARenewalWhoseAnswerIsLostIsRecognisedAsItsOwn) {
 }
 
 // The test does not know which packet answers the claim's write. So it loses all answers from the
-// first packet on, then from the second on, and so on, until a claim was written and not answered.
-// Several answers may share a packet, so the right one may be missed: then the search is repeated.
+// first packet on, then from the second on, and so on, until a claim was written but not answered.
+// Several answers may share a packet, so it may miss the right one. Then it repeats the search.
 // There is only one machine id, so a claimant that does not recognise its own claim cannot get one.
 TEST_F(NetworkDrill, AClaimWhoseAnswerIsLostIsRecognisedAsItsOwn) {
   constexpr int kTriesMax = 60;

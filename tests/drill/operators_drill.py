@@ -10,15 +10,12 @@ dated segment tag; a program makes ids under a leased machine id. After each ste
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-import traceback
 
-from operators_stage import REFUSED, USAGE, Drill, cluster
+from operators_stage import REFUSED, USAGE, Drill, cluster, play
 
 
 def interrupted_restores(drill):
@@ -26,8 +23,10 @@ def interrupted_restores(drill):
     older = drill.backup("older.json")
     drill.agree("all callers have numbers", drill.well)
     newer = drill.backup("newer.json")
-    drill.put_zookeeper_back(copy=False)
+    drill.zookeeper.put_back(copy=False)
     drill.does("init", "--brand-new", code=REFUSED)
+    drill.interrupted_once_begun(older)
+    drill.agree_on_the_command(older)
     for after_s in 0.3, 3, 21:
         drill.interrupted(after_s, "restore", f"--from={older}")
         drill.judge("an interrupted restore")
@@ -43,10 +42,10 @@ def interrupted_restores(drill):
 
 def rollback_and_two_operators(drill):
     """The registry goes back under running servers; two operators paste the printed command at the same time."""
-    drill.copy_zookeeper()
+    drill.zookeeper.copy()
     drill.agree("all callers have numbers", drill.well)
     drill.await_renewals()  # so that the copy has older records of their claims
-    drill.put_zookeeper_back()
+    drill.zookeeper.put_back()
     drill.agree("the registry went back", drill.lost)
     cluster.patiently("no server prints the command", drill.printed)
     words = drill.printed()
@@ -62,7 +61,7 @@ def two_operators_with_other_backups(drill):
     older = drill.backup("older.json")
     drill.agree("all callers have numbers", drill.well)
     newer = drill.backup("newer.json")
-    drill.put_zookeeper_back(copy=False)
+    drill.zookeeper.put_back(copy=False)
 
     def second():
         time.sleep(5)
@@ -109,10 +108,10 @@ def needless_restores(drill):
 
 def stopped_and_put_back(drill):
     """ZooKeeper loses recent writes while the servers are stopped; the operator restarts them before any check."""
-    drill.copy_zookeeper()
+    drill.zookeeper.copy()
     drill.agree("all callers have numbers", drill.well)
     drill.stop_servers()
-    drill.put_zookeeper_back()
+    drill.zookeeper.put_back()
     drill.start_servers()
     drill.agree("the servers know more than the registry", drill.lost)
     drill.stop_servers()
@@ -144,7 +143,7 @@ def mistaken_init(drill):
     kept = drill.backup("kept.json")
     drill.agree("all callers have numbers", drill.well)
     drill.stop_servers()
-    drill.put_zookeeper_back(copy=False)
+    drill.zookeeper.put_back(copy=False)
     drill.does("init", "--brand-new", "--force", "--workers=8")
     drill.does("tags", "create", "coupon", "strategy=segment", "start=1")
     drill.start_servers()
@@ -171,29 +170,5 @@ SCENARIOS = [bad_files, rolling_restart, planned_changes, mistaken_init, interru
              rollback_and_two_operators, two_operators_with_other_backups, needless_restores, stopped_and_put_back]
 
 
-def main():
-    words = sys.argv[1:]
-    only = words[words.index("--only") + 1] if "--only" in words else None
-    steps = ids = twice = faults = 0
-    for scenario in SCENARIOS:
-        if only and scenario.__name__ != only:
-            continue
-        print(scenario.__name__.replace("_", "-") + ": " + scenario.__doc__, flush=True)
-        folder = tempfile.mkdtemp(prefix="firn-operators-")
-        drill = Drill(*(os.path.abspath(path) for path in words[:2]), folder)
-        try:
-            with drill:
-                scenario(drill)
-        except (AssertionError, SystemExit):
-            traceback.print_exc(file=sys.stdout)
-            faults += 1
-        steps, ids, twice = steps + drill.steps, ids + drill.count(), twice + drill.twice()
-        shutil.rmtree(folder, ignore_errors=True)
-    for name, value in [("ids", ids), ("duplicates", twice), ("screens agreed", f"after {steps} steps"),
-                        ("verdict", "BROKEN" if faults or twice else "every promise was kept")]:
-        print(f"  {name:18} {value}")
-    return 1 if faults or twice else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(play(Drill, dict.fromkeys(SCENARIOS, {})))

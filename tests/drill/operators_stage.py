@@ -7,8 +7,10 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 for folder in "conformance", "../client/python":
@@ -89,25 +91,28 @@ class Lessee:
 
 
 class Drill:
-    def __init__(self, server, program, folder):
-        self.program, self.folder, self.steps = program, folder, 0
-        self.taken = {tag: [] for tag in (*TAGS, SNOWFLAKE)}
+    def __init__(self, server, program, folder, tags=TAGS, init=()):
+        self.program, self.folder, self.steps, self.tags = program, folder, 0, tags
+        self.taken = {tag: [] for tag in (*tags, SNOWFLAKE)}
         self.callers, self.lessee = [], None
         keys = os.path.join(folder, "keys")
         os.makedirs(keys, mode=0o700)
         with open(os.open(f"{keys}/k1.key", os.O_WRONLY | os.O_CREAT, 0o600), "w") as key:
             key.write("00" * 32)
         self.cluster = cluster.Cluster(server, program, folder, flags=[
-            f"--key_dir={keys}", "--session_timeout_ms=4000", "--issue_wait_ms=500"])
+            f"--key_dir={keys}", "--session_timeout_ms=4000", "--issue_wait_ms=500"], init=init)
 
     def __enter__(self):
         self.cluster.__enter__()
         self.members, self.zookeeper = self.cluster.members, self.cluster.zookeeper
         self.registry = f"--registry=zk://127.0.0.1:{self.zookeeper.port}/firn/drill"
-        for tag, fields in TAGS.items():
-            self.does("tags", "create", tag, *fields)
+        for tag, fields in self.tags.items():
+            self.create(tag, fields)
         self.begin()
         return self
+
+    def create(self, tag, fields):
+        self.does("tags", "create", tag, *fields)
 
     def __exit__(self, *_):
         self.end()
@@ -151,6 +156,16 @@ class Drill:
         process.kill()
         return process.wait()
 
+    def interrupted_once_begun(self, document):
+        """Kills a restore with a backup as soon as the registry knows that it is unfinished."""
+        process = subprocess.Popen([self.program, "restore", f"--from={document}", self.registry], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            cluster.patiently("the restore does not begin", lambda: f"--from={document}" in self.says("doctor")[1])
+        finally:
+            process.kill()
+            process.wait()
+
     def backup(self, name):
         path = os.path.join(self.folder, name)
         self.does("backup", path)
@@ -163,21 +178,6 @@ class Drill:
     def start_servers(self):
         for member in self.members:
             member.start()
-
-    def copy_zookeeper(self):
-        self.zookeeper.kill()
-        copy = os.path.join(self.folder, "copy")
-        shutil.rmtree(copy, ignore_errors=True)
-        shutil.copytree(os.path.join(self.zookeeper.folder, "data"), copy)
-        self.zookeeper.start()
-
-    def put_zookeeper_back(self, copy=True):
-        """To its copy, or to nothing."""
-        self.zookeeper.kill()
-        data = os.path.join(self.zookeeper.folder, "data")
-        shutil.rmtree(data)
-        shutil.copytree(os.path.join(self.folder, "copy"), data) if copy else os.mkdir(data)
-        self.zookeeper.start()
 
     def await_renewals(self):
         """Waits until each server has renewed its claim."""
@@ -194,6 +194,31 @@ class Drill:
             if found := re.search(r"firn restore (--.*)", trouble):
                 return found[1]
         return ""
+
+    def commands(self):
+        """The restore commands that all screens show, without what a shell does not read."""
+        texts = {screen: self.says(screen)[1] for screen in ("doctor", "audit")}
+        for member in self.members:
+            texts[f"status of {member.address}"] = json.loads(self.asked(member, "/v1/status")[1] or "{}").get("trouble", "")
+            texts[f"console of {member.address}"] = self.asked(member, "/v1/audit")[1]
+            with open(member.log_path) as log:
+                texts[f"log of {member.address}"] = log.read()
+        found = {screen: re.findall(r"firn restore (--[^\n\"]*)", text) for screen, text in texts.items()}
+        return {screen: commands[-1].strip() if commands else "" for screen, commands in found.items()}
+
+    def agree_on_the_command(self, document):
+        """Waits until all screens show the same command, which names the document."""
+        seen = {}
+
+        def agree():
+            nonlocal seen
+            seen = self.commands()
+            return len(set(seen.values())) == 1 and f"--from={document}" in seen["doctor"]
+        try:
+            cluster.patiently("", agree)
+        except SystemExit:
+            raise AssertionError(f"the screens show different commands: {json.dumps(seen, indent=1)}\n{self.logs()}") from None
+        return seen["doctor"]
 
     def paste(self, words):
         """Runs a printed command as a shell does."""
@@ -252,15 +277,20 @@ class Drill:
 
     @staticmethod
     def lost(seen):
-        """Whether all screens show a loss of data and the command that repairs it. Numbers in memory may be served."""
-        return (seen["doctor"][0] == NOT_TRUSTWORTHY and seen["audit"][0] != 0 and
-                all("firn restore" in seen[screen][1] for screen in ("doctor", "audit")))
+        """Whether all screens show a loss of data and the command that repairs it. Numbers in memory may be served, and
+        readiness says for which tags they are."""
+        return (seen["doctor"][0] == NOT_TRUSTWORTHY and seen["audit"][0] != 0 and all(seen["frozen"]) and
+                all("firn restore" in seen[screen][1] for screen in ("doctor", "audit")) and
+                all((status == 200) == served for tag in seen["readyz"]
+                    for status, served in zip(seen["readyz"][tag], seen["served"][tag], strict=True)))
 
     @staticmethod
     def foreign(seen):
         """Whether no server serves a number, because the registry holds another cluster. The program with a lease makes ids
         until its lease ends, which is longer than a drill waits."""
-        return (not any(served for tag in seen["served"].values() for served in tag) and
+        return (seen["doctor"][0] == NOT_TRUSTWORTHY and seen["audit"][0] != 0 and "unknown" in seen["who"] and
+                all("belongs to cluster" in seen[screen][1] for screen in ("doctor", "audit")) and
+                not any(served for tag in seen["served"].values() for served in tag) and
                 all(status == 503 for tag in seen["readyz"].values() for status in tag))
 
     def agree(self, what, shows):
@@ -295,3 +325,28 @@ class Drill:
             with open(member.log_path) as log:
                 logs += f"\n--- {member.address}\n{self.asked(member, '/v1/status')[1]}\n" + log.read()[-9000:]
         return logs
+
+
+def play(kind, scenarios):
+    """Plays the scenarios, {function: further arguments of `kind`}, or the one that --only names. Returns the exit code."""
+    words = sys.argv[1:]
+    only = words[words.index("--only") + 1] if "--only" in words else None
+    steps = ids = twice = faults = 0
+    for scenario, more in scenarios.items():
+        if only and scenario.__name__ != only:
+            continue
+        print(scenario.__name__.replace("_", "-") + ": " + scenario.__doc__, flush=True)
+        folder = tempfile.mkdtemp(prefix="firn-operators-")
+        drill = kind(*(os.path.abspath(path) for path in words[:2]), folder, **more)
+        try:
+            with drill:
+                scenario(drill)
+        except (AssertionError, SystemExit):
+            traceback.print_exc(file=sys.stdout)
+            faults += 1
+        steps, ids, twice = steps + drill.steps, ids + drill.count(), twice + drill.twice()
+        shutil.rmtree(folder, ignore_errors=True)
+    for name, value in [("ids", ids), ("duplicates", twice), ("screens agreed", f"after {steps} steps"),
+                        ("verdict", "BROKEN" if faults or twice else "every promise was kept")]:
+        print(f"  {name:18} {value}")
+    return 1 if faults or twice else 0

@@ -7,160 +7,17 @@ Three real servers with a real ZooKeeper. Callers take numbers at each server an
 At the end, each call must have larger numbers than all calls that had ended before it began.
 """
 
-import bisect
 import os
-import re
 import shutil
 import signal
-import socket
-import ssl
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import traceback
-import urllib.request
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "conformance"))
-import cluster  # noqa: E402
-import conformance  # noqa: E402
-
-TAG = "order"
-STEP = 1000
-COUNTS = (1, 1, 7, STEP)  # numbers of a caller's calls
-WINDOW_S = 3.0
-TAKEOVER_S = 1.25 * WINDOW_S + 1
-
-
-class Caller:
-    """Takes numbers from one server by INCR and INCRBY, until stopped."""
-
-    def __init__(self, member, calls, tls):
-        self.member, self.calls, self.tls, self.stopped, self.refused = member, calls, tls, False, []
-        self.answered_at = 0.0
-        self.thread = threading.Thread(target=self.run, daemon=True)
-        self.thread.start()
-
-    def run(self):
-        line, turn = None, 0
-        while not self.stopped:
-            try:
-                if line is None:
-                    line = socket.create_connection(("127.0.0.1", self.member.port), 5)
-                    line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    if self.tls:
-                        line = self.tls.wrap_socket(line, server_hostname="127.0.0.1")
-                    answers = line.makefile("rb")
-                count, turn = COUNTS[turn % len(COUNTS)], turn + 1
-                began = time.monotonic()
-                words = "INCRBY", TAG, str(count)
-                line.sendall("".join([f"*{len(words)}\r\n", *(f"${len(one)}\r\n{one}\r\n" for one in words)]).encode())
-                answer = answers.readline()
-                ended = time.monotonic()
-                if answer[:1] == b":":
-                    last = int(answer[1:])
-                    self.calls.append((began, ended, last - count + 1, last))
-                    self.answered_at = ended
-                elif not answer:
-                    raise OSError("closed")
-                else:
-                    self.refused.append((ended, answer.decode().strip()))
-                    time.sleep(0.01)
-            except OSError:
-                line = None
-                time.sleep(0.02)
-
-    def stop(self):
-        self.stopped = True
-        self.thread.join()
-
-
-def disorder(calls):
-    """The calls that got a number below one that had been answered before they began, and duplicates."""
-    by_end = sorted(calls, key=lambda call: call[1])
-    ends, largest, top = [call[1] for call in by_end], [], 0
-    for call in by_end:
-        top = max(top, call[3])
-        largest.append(top)
-    late = []
-    for call in calls:
-        before = bisect.bisect_left(ends, call[0])
-        if before and largest[before - 1] >= call[2]:
-            late.append((call, largest[before - 1]))
-    runs, twice, end = sorted((call[2], call[3]) for call in calls), 0, 0
-    for first, last in runs:
-        twice += max(0, min(end, last) - first + 1)
-        end = max(end, last)
-    return late, twice
-
-
-class Drill:
-    def __init__(self, server, program, folder, encrypted):
-        self.calls, self.callers, self.tls, flags = [], [], None, ["--session_timeout_ms=4000"]
-        if encrypted:
-            files = conformance.certificates(folder)
-            cert, key = files["server"]
-            flags += [f"--tls_cert={cert}", f"--tls_key={key}", f"--tls_client_ca={files['ca']}"]
-            self.tls = ssl.create_default_context(cafile=files["ca"])
-            self.tls.load_cert_chain(cert, key)
-        self.cluster = cluster.Cluster(server, program, folder, flags=flags)
-        self.program = program
-
-    def __enter__(self):
-        self.cluster.__enter__()
-        self.members, self.zookeeper = self.cluster.members, self.cluster.zookeeper
-        self.registry = f"--registry=zk://127.0.0.1:{self.zookeeper.port}/firn/drill"
-        assert os.spawnv(os.P_WAIT, self.program, [self.program, "tags", "create", TAG, "strategy=segment", "start=1",
-                                                   "buffer=owner", f"step={STEP}", "step_max=100000", self.registry]) == 0
-        self.callers = [Caller(member, self.calls, self.tls) for member in self.members for _ in range(2)]
-        cluster.patiently("not every server gives numbers", self.all_serve)
-        return self
-
-    def __exit__(self, *_):
-        for caller in self.callers:
-            caller.stop()
-        self.cluster.__exit__()
-
-    def all_serve(self):
-        """Whether each server answers each of its callers, and refuses none for half a second."""
-        now = time.monotonic()
-        time.sleep(0.5)
-        return not self.refusals(now) and all(caller.answered_at > now for caller in self.callers)
-
-    def nothing_is_wrong(self):
-        """Whether the commands for operators find no fault."""
-        return all(subprocess.run([self.program, command, self.registry], stdout=subprocess.DEVNULL).returncode == 0
-                   for command in ("audit", "doctor"))
-
-    def metrics(self, member):
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{member.admin}/metrics", timeout=5) as page:
-                return page.read().decode()
-        except OSError:
-            return ""
-
-    def owner(self):
-        """The server that owns the tag, as all others show it; None while they disagree."""
-        owners = {found for member in self.members
-                  for found in re.findall(r'^firn_tag_owner\{.*owner="([^"]+)".*\} 1$', self.metrics(member), re.M)}
-        named = [member for member in self.members if member.address in owners]
-        return named[0] if len(owners) == 1 and named else None
-
-    def settled(self):
-        cluster.patiently("the servers do not agree on an owner", self.owner)
-        return self.owner()
-
-    def gap(self, since):
-        """Seconds from `since` to the end of the first call that began later and was answered."""
-        def first():
-            return [call for call in self.calls[-5000:] if call[0] > since]
-        cluster.patiently("no call is answered", first)
-        return min(call[1] for call in first()) - since
-
-    def refusals(self, since):
-        return [said for caller in self.callers for at, said in caller.refused if at > since]
+from order_stage import STEP, TAG, TAKEOVER_S, WINDOW_S, Caller, Drill, cluster, disorder
 
 
 def killed_owner(drill):
@@ -188,26 +45,101 @@ def paused_owner(drill):
         cluster.patiently("not every server gives numbers", drill.all_serve)
 
 
-def drained_owner(drill):
-    """Each server is stopped by SIGTERM and started again, the owner first; no call is refused."""
-    for member in [drill.settled(), *drill.members]:
-        since = time.monotonic()
+def isolated_owner(drill):
+    """The other servers cannot reach the owner, which reaches ZooKeeper and its callers: another server takes over."""
+    owner, since = drill.settled(), time.monotonic()
+    owner.wire.cut()
+    cluster.patiently("doctor does not say so", lambda: f"cannot reach {owner.address}" in drill.run("doctor").stdout)
+    cluster.patiently("the owner does not give up", lambda: drill.owner() not in (None, owner))
+    gap = drill.gap_elsewhere(owner, since)
+    print(f"    first number at another server after {gap:.1f} s", flush=True)
+    cluster.patiently("not every server gives numbers", drill.all_serve)
+    heir = drill.settled()
+    assert heir is not owner and drill.status_owners() == {heir.address}, (heir.address, drill.status_owners())
+    cluster.patiently("a command finds a fault", drill.nothing_is_wrong)
+    owner.wire.mend()
+    cluster.patiently("a command finds a fault", drill.nothing_is_wrong)
+    assert drill.settled() is heir and drill.status_owners() == {heir.address}
+
+
+def disconnected_owner(drill):
+    """The owner cannot reach ZooKeeper, but its callers and the other servers reach it: another server takes over."""
+    owner, since = drill.settled(), time.monotonic()
+    others = [caller for caller in drill.callers if caller.member is not owner]
+    before = drill.lines(owner, "no longer owns partition")
+    owner.to_zookeeper.cut()
+    cluster.patiently("the owner continues", lambda: drill.lines(owner, "no longer owns partition") > before)
+    left = time.monotonic()
+    cluster.patiently("no server takes over", lambda: all(caller.answered_at > left for caller in others))
+    print(f"    first number at another server after {time.monotonic() - since:.1f} s", flush=True)
+    cluster.patiently("the owner does not say why it refuses calls",
+                      lambda: any("the registry does not" in said for said in drill.refusals(left)))
+    owner.to_zookeeper.mend()
+    cluster.patiently("not every server gives numbers", drill.all_serve)
+    assert drill.settled() is not owner
+    cluster.patiently("a command finds a fault", drill.nothing_is_wrong)
+
+
+def restart(members):
+    """Stops these servers by SIGTERM, and starts them again."""
+    for member in members:
         member.drain()
-        kept = [said for said in drill.refusals(since) if "DRAINING" not in said]
-        assert not kept, kept[:5]
+    for member in members:
         member.start()
+    for member in members:
         member.await_ready()
+
+
+def drained_owner(drill):
+    """Each server is restarted, the owner first, and the owner once all others have just started; no call is refused."""
+    owner, since = drill.settled(), time.monotonic()
+    for member in [owner, *drill.members]:
+        restart([member])
         cluster.patiently("not every server gives numbers", drill.all_serve)
-        time.sleep(1.25 * WINDOW_S + 0.5)  # a server may take over only then
+    owner = drill.settled()
+    restart([member for member in drill.members if member is not owner])
+    restart([owner])
+    cluster.patiently("not every server gives numbers", drill.all_serve)
+    longest = max(call[1] - call[0] for call in drill.calls if call[0] > since)
+    print(f"    longest call {1000 * longest:.0f} ms", flush=True)
+    refused = [said for said in drill.refusals(since) if "DRAINING" not in said and "NOT_READY" not in said]
+    assert not refused, refused[:5]
     cluster.patiently("a command finds a fault", drill.nothing_is_wrong)
 
 
 def restarted_zookeeper(drill):
-    """ZooKeeper is away for longer than a window: numbers stop, and continue in order."""
-    drill.zookeeper.kill()
-    time.sleep(2 * WINDOW_S)
-    drill.zookeeper.start()
+    """ZooKeeper is away for longer than a window, and the owner is stopped meanwhile: numbers continue in order."""
+    for stops in False, True:
+        owner = drill.settled()
+        drill.zookeeper.kill()
+        time.sleep(0.5)
+        if stops:
+            owner.drain()
+        time.sleep(2 * WINDOW_S)
+        drill.zookeeper.start()
+        if stops:
+            owner.start()
+        cluster.patiently("not every server gives numbers", drill.all_serve)
+
+
+def edited_tag(drill):
+    """The tag is changed while callers use it, disabled, and enabled again by one of two operators."""
+    owner = drill.settled()
+    for step in 2 * STEP, STEP:
+        assert drill.does("tags", "set", TAG, f"step={step}")
+        cluster.patiently("not every server gives numbers", drill.all_serve)
+    assert drill.does("tags", "disable", TAG)
+    cluster.patiently("a server gives numbers", lambda: not drill.served())
+    owner.signal(signal.SIGKILL)
+    owner.process.wait()
+    enables = [threading.Thread(target=drill.does, args=("tags", "set", TAG, "disabled=false")) for _ in range(2)]
+    for operator in enables:
+        operator.start()
+    for operator in enables:
+        operator.join()
+    owner.start()
     cluster.patiently("not every server gives numbers", drill.all_serve)
+    cluster.patiently("a command finds a fault", drill.nothing_is_wrong)
 
 
 def encrypted(drill):
@@ -215,7 +147,75 @@ def encrypted(drill):
     killed_owner(drill)
 
 
-SCENARIOS = [killed_owner, paused_owner, drained_owner, restarted_zookeeper, encrypted]
+def first_use(drill):
+    """All servers create the tag at the same time, by its first use; then the owner is killed."""
+    killed_owner(drill)
+
+
+def rolled_back(drill):
+    """ZooKeeper loses its last writes under the running owner; after a restore, the numbers continue in order."""
+    drill.zookeeper.copy()
+    cluster.patiently("not every server gives numbers", drill.all_serve)
+    time.sleep(WINDOW_S)
+    drill.zookeeper.put_back()
+    cluster.patiently("not every server says that a restore is needed", lambda: all(
+        caller.refused and "run firn restore" in caller.refused[-1][1] for caller in drill.callers))
+    assert drill.does("restore")
+    cluster.patiently("not every server gives numbers", drill.all_serve)
+    cluster.patiently("a command finds a fault", drill.nothing_is_wrong)
+
+
+def cloned_owner(drill):
+    """A server starts with a copy of the owner's folder beside it. The owner is killed, and started again."""
+    owner = drill.settled()
+    copy = os.path.join(drill.cluster.folder, "clone")
+    shutil.copytree(owner.state, copy)
+    clone = cluster.Member(drill.cluster.server, copy, drill.registry.partition("=")[2], *drill.cluster.flags)
+    caller = Caller(clone, drill.calls, drill.tls)
+    try:
+        time.sleep(2 * WINDOW_S)
+        since = time.monotonic()
+        owner.signal(signal.SIGKILL)
+        owner.process.wait()
+        drill.gap(since + 0.05)
+        owner.start()
+        time.sleep(2 * WINDOW_S)
+    finally:
+        caller.stop()
+        clone.drain()
+    cluster.patiently("not every server gives numbers", drill.all_serve)
+    cluster.patiently("a command finds a fault", drill.nothing_is_wrong)
+
+
+def stored_in_redis(drill):
+    """The ranges come from a database; the owner is killed."""
+    killed_owner(drill)
+
+
+def busy_zookeeper(drill):
+    """Requests to ZooKeeper do not grow with the number of tags; calls add those for ranges of numbers."""
+    def requests():
+        before = drill.zookeeper.received()
+        time.sleep(4 * WINDOW_S)
+        return (drill.zookeeper.received() - before) / (4 * WINDOW_S)
+    busy = requests()
+    for caller in drill.callers:
+        caller.stop()
+    idle = requests()
+    tags = [f"more{number}" for number in range(24)]
+    for tag in tags:
+        assert drill.does("tags", "create", tag, "strategy=segment", "start=1", "buffer=owner")
+    for tag in tags:
+        cluster.patiently(f"{tag} gives no number", lambda tag=tag: subprocess.run(
+            [drill.program, "next", tag, f"--servers=list://{drill.members[0].address}"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0)
+    many = requests()
+    print(f"    requests a second: {busy:.1f} busy, {idle:.1f} idle, {many:.1f} with {len(tags)} more tags", flush=True)
+    assert many < 1.5 * idle + 5, (idle, many)
+
+
+SCENARIOS = [killed_owner, paused_owner, isolated_owner, disconnected_owner, drained_owner, restarted_zookeeper, edited_tag,
+             rolled_back, cloned_owner, stored_in_redis, encrypted, first_use, busy_zookeeper]
 
 
 def main():
@@ -227,7 +227,7 @@ def main():
             continue
         print(scenario.__name__.replace("_", "-") + ": " + scenario.__doc__, flush=True)
         folder = tempfile.mkdtemp(prefix="firn-order-")
-        drill = Drill(*(os.path.abspath(path) for path in words[:2]), folder, scenario is encrypted)
+        drill = Drill(*(os.path.abspath(path) for path in words[:2]), folder, scenario.__name__)
         try:
             with drill:
                 scenario(drill)

@@ -1,8 +1,8 @@
-// Whole servers under steady load whose stores become unreachable, and bursts of calls.
+// Makes the stores of whole servers unreachable under a steady load, and tests bursts of calls.
 //
 //     FIRN_SOAK_SECONDS=60 build/dev/bin/outage_drill_test
 //
-// sets the duration of each outage; without it, an outage lasts seconds.
+// sets the duration of each outage. Without the variable, an outage lasts seconds.
 
 #include <cstdio>
 #include <map>
@@ -28,14 +28,14 @@ class OutageDrill : public SegmentCluster {
 
   void SetUp() override { ASSERT_NO_FATAL_FAILURE(StartStores()); }
 
-  // The tags that steady callers of one server use, and what each call needs.
+  // Returns a steady load of these tags.
   static Load Steady(std::vector<std::string> tags) {
     return {.tags = std::move(tags), .threads = 2, .pause = Milliseconds(5)};
   }
 
-  // Callers take numbers as fast as they can until steps have grown, as they normally do over
-  // hours. Then others call at intervals, because calls cause the next fetch, until each server has
-  // a whole range in memory.
+  // Lets callers take numbers at full speed until steps have grown, as they normally do over hours.
+  // Then lets other callers call at intervals, because calls cause the next fetch, until each
+  // server has a whole range in memory.
   void GrowSupply(int64_t step) {
     StartLoad({.tags = kSupplied, .threads = 2, .count = 200, .pause = Milliseconds(0)});
     for (const std::string& tag : kSupplied) EXPECT_TRUE(Reaches(tag, "firn_segment_step", step));
@@ -45,7 +45,7 @@ class OutageDrill : public SegmentCluster {
     StopLoad();
   }
 
-  // On every server.
+  // Waits until the metric of the tag is at least `least` on every server.
   testing::AssertionResult Reaches(const std::string& tag, const std::string& metric,
                                    int64_t least) {
     for (size_t i = 0; i < kServers; ++i) {
@@ -106,10 +106,10 @@ class OutageDrill : public SegmentCluster {
     Report(name, poor, counts);
   }
 
-  // Two effects of a busy machine. It may delay the thread that writes the grant for longer than
-  // the 200 ms that are written ahead, and a snowflake tag waits for that. Or it may delay a server
-  // for the 50 ms that a call may wait; then the awkward readers have used up the tick in which the
-  // server resumes.
+  // Returns whether the trouble is one of two effects of a busy machine. It may delay the thread
+  // that writes the grant for longer than the 200 ms that are written ahead, for which a snowflake
+  // tag waits. Or it may delay a server for the 50 ms that a call may wait. Then the awkward
+  // readers have used up the tick in which the server resumes.
   static bool IsOfABusyMachine(const std::string& trouble) {
     return trouble.find("the grant file") != std::string::npos ||
            trouble.find("used up until the next tick") != std::string::npos;
@@ -149,8 +149,8 @@ TEST_F(OutageDrill, NumbersInMemoryHideOutagesOfStoresAndRegistry) {
                 TagLines("late rows", "elephant", late) + TagLines("late hash", "cache", late) +
                 TagLines("poor tier", "tier", poor) + TagLines("late tier", "tier", late)));
   ASSERT_NO_FATAL_FAILURE(StartServers(kServers));
-  // Two callers that pause for 5 ms take at most 400 a second, of all tags together. A tiered tag
-  // is used in two outages and must have time to recover between them.
+  // Two callers that pause for 5 ms take at most 400 numbers per second of all tags together. A
+  // tiered tag is used in two outages and must have time to recover between them.
   const int64_t supply = 400 * (lasts.count() / 1000 + 5);
   GrowSupply(supply);
   Outage(
@@ -185,9 +185,9 @@ TEST_F(OutageDrill, NumbersInMemoryHideOutagesOfStoresAndRegistry) {
   for (const std::string& tag : kSupplied) JudgeTag(tag);
 }
 
-// The step is ten, and calls take a hundred times as many numbers a second as before. A call that
-// has to wait longer than --issue_wait_ms is refused; the default of 50 ms is for machines that do
-// nothing but serve.
+// The step is ten, and calls take a hundred times as many numbers per second as before. A call that
+// has to wait longer than --issue_wait_ms is refused. The default of 50 ms is for machines that
+// only run the server.
 TEST_F(OutageDrill, ABurstWaitsAndIsNotRefused) {
   const std::string ini = "step = 10\n";
   ASSERT_NO_FATAL_FAILURE(

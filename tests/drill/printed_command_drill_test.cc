@@ -1,6 +1,6 @@
-// The registry of a cluster loses everything, and an operator pastes the command that a server
-// prints, as it stands, into a shell. Nothing that existed before may be missing then: settings of
-// the root node, reservations, retired machine ids, tags and bounds.
+// The registry of a cluster loses all data, and an operator pastes the command that a server
+// prints, unchanged, into a shell. The command must restore everything: settings of the root node,
+// reservations, retired machine ids, tags and bounds.
 
 #include <algorithm>
 #include <filesystem>
@@ -29,7 +29,7 @@ class PrintedCommandDrill : public Drill {
     zookeeper_ = *std::move(started);
     registry_ = "zk://" + zookeeper_->hosts() + kClusterPath;
   }
-  // Creates a cluster with everything that a command has to bring back, and a server that issues.
+  // Creates a cluster with everything that a command must restore, and a server that issues ids.
   void StartCluster() {
     Run({"init", "--brand-new", "--force", "--workers=8", "--rack_bits=3",
          "--default_strategy=snowflake"});
@@ -58,7 +58,7 @@ class PrintedCommandDrill : public Drill {
     ASSERT_TRUE(Eventually(3 * kPatience, [&] { return Kept().find("another") != Kept().npos; }))
         << server_->log();
   }
-  // The settings in the server's state folder.
+  // Returns the settings in the server's state folder.
   std::string Kept() {
     std::error_code missing;
     for (const auto& entry : std::filesystem::directory_iterator(folder("server"), missing)) {
@@ -79,7 +79,7 @@ class PrintedCommandDrill : public Drill {
     return JsonOf(finished.out);
   }
 
-  // Everything that the command has to bring back.
+  // Everything that the command must restore.
   struct Existing {
     std::string uuid, layout, default_strategy;
     int rack_bits = 0;
@@ -106,7 +106,7 @@ class PrintedCommandDrill : public Drill {
     }
     return existing;
   }
-  // The time that ids of any machine id may have reached.
+  // Returns the highest time that ids of any machine id may have reached.
   WallMs HighestBound() {
     int64_t highest = Meta().floor.ms();
     const Json audit = FirnJson({"audit"});
@@ -137,7 +137,8 @@ class PrintedCommandDrill : public Drill {
     })) << server_->log();
     return command;
   }
-  // Adds the numbers that no running server knows; until then the command changes nothing.
+  // Pastes the command. If it asks for a number that no running server knows, adds the number and
+  // pastes it again.
   Finished PasteAnswered(const std::string& command) {
     const Finished asked = Paste(PrintedCommand::kRestore, command);
     if (asked.exit_code != 4) return asked;
@@ -172,7 +173,7 @@ class PrintedCommandDrill : public Drill {
 
   Existing before_{};
   WallMs bound_{};
-  int64_t taken_ = 0;  // the highest number
+  int64_t taken_ = 0;  // the highest number taken
   std::unique_ptr<ZooKeeper> zookeeper_;
   std::unique_ptr<RunningServer> server_;
 };

@@ -1,4 +1,4 @@
-// A process is killed and started again.
+// Kills a process and restarts it.
 
 #include "tests/drill/drill.h"
 
@@ -31,14 +31,14 @@ class RestartDrill : public Drill {
   int64_t last_ = 0;
 };
 
-TEST_F(RestartDrill, AfterKillTheSameMachineIdContinues) {
+TEST_F(RestartDrill, KeepsTheMachineIdAfterAKill) {
   ASSERT_NO_FATAL_FAILURE(StartAndKill());
   Claimant& second = Launch("a");
   GoesOn(second);
   EXPECT_TRUE(Logs(second, "inherited: "));
 }
 
-TEST_F(RestartDrill, AfterKillTheSameMachineIdContinuesWithoutTheRegistry) {
+TEST_F(RestartDrill, KeepsTheMachineIdAfterAKillWithoutTheRegistry) {
   ASSERT_NO_FATAL_FAILURE(StartAndKill());
   ensemble().KillAll();
   Claimant& second = Launch("a");
@@ -65,14 +65,14 @@ class ClockBackDrill : public RestartDrill {
   }
 };
 
-TEST_F(ClockBackDrill, AnHourBackTheSameMachineIdContinues) {
+TEST_F(ClockBackDrill, KeepsTheMachineIdIfTheClockGoesBackAnHour) {
   ASSERT_NO_FATAL_FAILURE(StartAndKill());
   Claimant& second = Launch("a", {.wall_clock_offset = kHourBack});
   GoesOn(second);
   LivesAnHourAgo(second);
 }
 
-TEST_F(ClockBackDrill, AnHourBackTheSameMachineIdContinuesWithoutTheRegistry) {
+TEST_F(ClockBackDrill, KeepsTheMachineIdWithoutTheRegistryIfTheClockGoesBackAnHour) {
   ASSERT_NO_FATAL_FAILURE(StartAndKill());
   ensemble().KillAll();
   Claimant& second = Launch("a", {.wall_clock_offset = kHourBack});

@@ -38,7 +38,7 @@ Milliseconds SegmentCluster::SoakTime(int64_t seconds) {
 // --- setting up ---------------------------------------------------------------------------------
 
 void SegmentCluster::StartStores() {
-  // Callers count broken connections; the library need not log them.
+  // Callers count broken connections, so the library need not log them.
   apache::thrift::GlobalOutput.setOutputFunction([](const char*) {});
   ASSERT_NO_FATAL_FAILURE(StartEnsemble(1));
   auto mariadb = MariaDb::Start();

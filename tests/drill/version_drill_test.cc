@@ -1,14 +1,13 @@
-// Two builds of Firn in one cluster, under load: each creates a cluster that the other joins, and
-// each continues from the other's state after a stop or a kill. Servers of this build hold one
-// machine id or several, servers of the other build always one. FIRN_OTHER_BIN names the folder of
-// the other build's programs; without it this build is used instead. tools/versions builds older
-// commits for it.
+// Tests two builds of Firn in one cluster, under load. Each build creates a cluster that the other
+// one joins, and continues from the other build's state after a stop or a kill. Servers of this
+// build hold one machine id or several, servers of the other build always one. FIRN_OTHER_BIN names
+// the folder of the other build's programs. Without it, this build is used in its place.
+// tools/versions builds older commits for this test.
 
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -31,7 +30,8 @@
 namespace firn {
 namespace {
 
-// Pause between a caller's calls: each is a connection, and their ports cannot be reused at once.
+// Pause between a caller's calls. Each call opens a connection, whose port cannot be reused at
+// once.
 constexpr Milliseconds kPause{2};
 
 enum class Build { kThis, kOther };
@@ -57,15 +57,15 @@ class Seat {
 
   RunningServer& server() { return *server_; }
 
-  // Waits until it is ready, with every machine id that it should have.
+  // Waits until the server is ready, with every machine id that it should have.
   void Serves() {
     ASSERT_TRUE(server_->BecomesReady()) << server_->log();
     ASSERT_TRUE(Eventually(kPatience, [&] { return Machines().size() == wanted(); }))
         << Json(Machines()) << server_->log();
   }
 
-  // Lets the other build continue from this one's state, as a server with the same name. It gets
-  // back the machine ids that it had, and the first one in any case.
+  // Stops the server, and starts the other build with the same name and state. The server must get
+  // its earlier machine ids again, and the first one in any case.
   void Swap(bool killed) {
     const std::vector<int> before = Machines();
     if (killed) {
@@ -88,7 +88,8 @@ class Seat {
  private:
   size_t wanted() const { return build_ == Build::kThis ? machine_ids_ : 1; }
 
-  // A wrapper script: a flag that a build does not know would prevent it from starting.
+  // Writes a wrapper script that starts the build, because an unknown flag would prevent a build
+  // from starting.
   void WriteProgram() const {
     std::ofstream script(program_, std::ios::trunc);
     script << "shift; exec '" << ProgramOf(build_, "firn-server") << "' \"$@\"";
@@ -96,7 +97,7 @@ class Seat {
     script << "\n";
   }
 
-  // Its machine ids, in its order. Older builds have one, and no list.
+  // Returns the server's machine ids, in its order. Older builds have one, and report no list.
   std::vector<int> Machines() const {
     const Json status = JsonOf(server_->Admin("/v1/status").body);
     std::vector<int> held;
@@ -115,7 +116,7 @@ class Seat {
   std::optional<RunningServer> server_;
 };
 
-// Callers that each make one call after another, and every id that they got.
+// Callers that each make one call after another, and all ids that they got.
 class Load {
  public:
   Load(const std::vector<Seat*>& seats, const std::vector<std::string>& targets) {
@@ -142,7 +143,7 @@ class Load {
   const std::vector<std::string>& twice() const { return twice_; }
 
  private:
-  // The target is part of the key: numbers of the segment tag are not snowflake ids.
+  // Records the ids by target, because numbers of the segment tag are not snowflake ids.
   void Keep(const std::string& target, const RunningServer::Answer& answer) {
     if (answer.status != 200) return;
     const std::scoped_lock lock(mutex_);
@@ -157,7 +158,8 @@ class Load {
   std::vector<std::thread> callers_;
 };
 
-// Which build creates the cluster, and how many machine ids this build's servers have.
+// Parameters: the build that creates the cluster, and the number of machine ids of this build's
+// servers.
 class VersionDrill : public testing::TestWithParam<std::tuple<Build, size_t>> {
  protected:
   Finished Firn(Build build, std::vector<std::string> arguments) const {
@@ -176,7 +178,7 @@ class VersionDrill : public testing::TestWithParam<std::tuple<Build, size_t>> {
     Seat two(dir_ / "two", registry_, Opposite(maker), machine_ids);
     for (Seat* seat : {&one, &two}) ASSERT_NO_FATAL_FAILURE(seat->Serves());
     Load load({&one, &two}, {"/genid", "/api/segment/get/number"});
-    // Both builds end in both ways.
+    // Each build is both stopped and killed.
     for (const bool killed : {false, true, true, false}) {
       for (Seat* seat : {&one, &two}) {
         ASSERT_NO_FATAL_FAILURE(seat->Swap(killed));
@@ -189,7 +191,8 @@ class VersionDrill : public testing::TestWithParam<std::tuple<Build, size_t>> {
     EXPECT_TRUE(load.twice().empty()) << load.twice().size() << ", such as " << load.twice()[0];
   }
 
-  // A killed server's session may still exist for a while, which is not a fault.
+  // Checks the cluster. A killed server's session may still exist for a while, which is not a
+  // fault.
   void ExpectSound() const {
     for (const Build build : {Build::kThis, Build::kOther}) {
       Finished audit;

@@ -1,5 +1,5 @@
-// The ensemble loses everything while whole servers issue numbers of a segment tag, and an operator
-// who is slow, and knows only what is printed, restores the cluster.
+// The ensemble loses all data while whole servers issue numbers of a segment tag. A slow operator,
+// who knows only the printed messages, restores the cluster.
 
 #include <algorithm>
 #include <array>
@@ -35,8 +35,8 @@ class WipeDrill : public SegmentCluster {
     AwaitSettings("uuid");
   }
 
-  // Waits until the servers' state folders contain the root node's settings with this text: without
-  // them the restore asks for the settings.
+  // Waits until the servers' state folders contain the root node's settings with this text. Without
+  // them, the restore would ask for the settings.
   void AwaitSettings(const std::string& text) const {
     for (const char* server : {"server0", "server1"}) {
       ASSERT_TRUE(Eventually(kPatience, [&] { return Knows(folder(server), text); }));
@@ -62,7 +62,7 @@ class WipeDrill : public SegmentCluster {
     return metrics.find("\nfirn_cluster_frozen 1\n") != std::string::npos;
   }
   // Waits until both servers report `what` in log and status, and print the restore command.
-  // Returns the first one's command.
+  // Returns the first server's command.
   std::string Printed(const std::string& what) {
     std::string command;
     const bool both = Eventually(3 * kPatience, [&] {
@@ -78,7 +78,7 @@ class WipeDrill : public SegmentCluster {
     EXPECT_TRUE(both) << Trouble(0) << "\n" << Trouble(1);
     return command;
   }
-  // Runs it as if it were pasted into a shell.
+  // Runs the command as if it were pasted into a shell.
   Finished Paste(std::string command) {
     command.replace(0, 4, BuiltProgram("firn"));
     return RunToEnd({"/bin/sh", "-c", command + " --set=workers=8"});
@@ -92,7 +92,7 @@ class WipeDrill : public SegmentCluster {
     })) << Trouble(0);
     const Finished shown = Firn({"tags", "show", "order"});
     EXPECT_NE(shown.out.find("hold_minutes = 7"), std::string::npos) << shown.out;
-    // Servers claim again once the restore's probation is over, and log what they have then.
+    // Servers claim again after the restore's probation, so the audit succeeds only later.
     Finished audit;
     EXPECT_TRUE(Eventually(kPatience,
                            [&] {
@@ -109,7 +109,8 @@ TEST_F(WipeDrill, ThePrintedCommandRestoresAtTheFirstAttempt) {
   ASSERT_TRUE(ensemble().Wipe().ok());
   const std::string command = Printed("firn restore");
 
-  // What a new user might try: the servers would never serve under another uuid.
+  // A new user might try this. It must be refused, because the servers would never serve under
+  // another uuid.
   const Finished init = Firn({"init", "--brand-new", "--workers=8"});
   EXPECT_EQ(init.exit_code, 4) << init.out << init.err;
   EXPECT_NE(init.err.find("belongs to cluster"), std::string::npos) << init.err;
@@ -119,8 +120,8 @@ TEST_F(WipeDrill, ThePrintedCommandRestoresAtTheFirstAttempt) {
   ExpectWell();
 }
 
-// The operator does not wait for the servers to notice: the wait in `firn init` must be long
-// enough.
+// The operator does not wait until the servers detect the loss, so the wait in `firn init` must be
+// long enough.
 TEST_F(WipeDrill, InitRightAfterAWipeRefusesBecauseOfTheRunningServers) {
   ASSERT_TRUE(ensemble().Wipe().ok());
   const Finished init = Firn({"init", "--brand-new", "--workers=8"});
@@ -140,7 +141,7 @@ class OutageWatch {
   OutageWatch(const OutageWatch&) = delete;
   OutageWatch& operator=(const OutageWatch&) = delete;
 
-  // Ends the measurement; returns its results by tag.
+  // Ends the measurement and returns its results by tag.
   const std::map<std::string, Milliseconds>& End() {
     ended_ = true;
     if (thread_.joinable()) thread_.join();
@@ -164,14 +165,13 @@ class OutageWatch {
   }
 
   const std::map<std::string, const Takings*> tags_;
-  std::map<std::string, Milliseconds> longest_;  // the thread's, until it has ended
+  std::map<std::string, Milliseconds> longest_;  // used by the thread until it has ended
   std::atomic<bool> ended_{false};
   std::thread thread_;
 };
 
-// A cluster that serves names without a definition, beside another system that uses machine ids 0
-// and 1. The tests judge what callers of each kind of tag get from the wipe on, and what the logs
-// say.
+// A cluster that serves undefined tags, beside another system that uses machine ids 0 and 1. The
+// tests check the answers for each kind of tag after the wipe, and the logs.
 class WipeOutageDrill : public WipeDrill {
  protected:
   void SetUp() override {
@@ -189,7 +189,8 @@ class WipeOutageDrill : public WipeDrill {
     ASSERT_TRUE(Eventually(kPatience, [&] { return LongClaims() == 2; }));
   }
 
-  // The claims that outlast a restore, which waits 20 s for reports. The first window is shorter.
+  // Returns the number of claims that last longer than a restore, which waits 20 s for reports. The
+  // first window of a claim is shorter.
   int LongClaims() {
     constexpr int64_t kLongMs = 50'000;
     const int64_t least = SystemClock().Wall().ms() + kLongMs;
@@ -206,7 +207,7 @@ class WipeOutageDrill : public WipeDrill {
     for (const std::string& tag : kTags) all[tag] = &takings(tag);
     return all;
   }
-  // The errors that a server has logged.
+  // Returns the errors that a server has logged.
   std::vector<std::string> Alarms(size_t server) {
     std::istringstream lines(servers()[server]->log());
     std::vector<std::string> alarms;
@@ -215,7 +216,7 @@ class WipeOutageDrill : public WipeDrill {
     }
     return alarms;
   }
-  // Whether an error reports the loss of the registry's data, the only thing that happened.
+  // Returns whether an error reports the loss of the registry's data, which is the only fault here.
   static bool IsOfTheLoss(const std::string& alarm) {
     static constexpr std::array<std::string_view, 4> kWords{"root node", "data must be restored",
                                                             "frozen", "its node is missing"};
@@ -231,7 +232,7 @@ class WipeOutageDrill : public WipeDrill {
     return reserved;
   }
 
-  // With a ledger; defined and covered by the claim; without a definition.
+  // A tag with a ledger, a defined tag that the claim covers, and an undefined tag.
   const std::vector<std::string> kTags{"order", "default", "undefined"};
 };
 

@@ -9,7 +9,6 @@
 #include <sstream>
 #include <stdexcept>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>

@@ -169,7 +169,7 @@ TEST_F(EmbeddedTest, AcceptsAProgramsOwnStores) {
   }
 }
 
-TEST_F(EmbeddedTest, ThreadsShareIt) {
+TEST_F(EmbeddedTest, ThreadsGetDifferentIdsFromOneObject) {
   const auto ids = Open();
   constexpr int kThreads = 4;
   constexpr int kEach = 5000;

@@ -88,7 +88,7 @@ class MigrationTest(unittest.TestCase):
                 self.assertIn("reserved", uses, said)
                 self.assertEqual(1, uses.count("held"), said)
 
-    def test_regions_keep_apart(self):
+    def test_regions_issue_different_ids(self):
         commands = [line for line in sections("SIZING.md")[REGIONS].splitlines() if line]
         self.assertEqual(4, len(commands))
         with tempfile.TemporaryDirectory(prefix="firn-regions-") as folder:

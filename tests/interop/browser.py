@@ -93,10 +93,11 @@ class Browser:
         """The visible text of the element with this id, or ''."""
         return self.evaluate(f"document.getElementById({json.dumps(element)})?.innerText ?? ''")
 
-    def wait(self, script, patience_s=interop.PATIENCE_S):
+    def wait(self, script, patience_s=interop.PATIENCE_S, before_each=lambda: None):
         """Waits until an expression is true, and returns its value."""
         deadline = time.time() + patience_s
         while True:
+            before_each()
             try:
                 if value := self.evaluate(script):
                     return value
@@ -107,6 +108,11 @@ class Browser:
                 shown = self.evaluate("document.body.innerText")
                 raise AssertionError(f"never true: {script}\n{shown}\n{self.errors}")
             time.sleep(0.1)
+
+    def await_text(self, element, pattern, **options):
+        """Waits until the visible text of the element matches."""
+        return self.wait(f"new RegExp({json.dumps(pattern)}, 's').test("
+                         f"document.getElementById({json.dumps(element)})?.innerText)", **options)
 
     def press(self, key):
         for kind in "keyDown", "keyUp":

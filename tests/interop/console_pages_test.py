@@ -1,12 +1,14 @@
 #!/usr/bin/python3
-"""Tests the console's page in a real browser, on invented clusters of 3, 12 and 100 servers.
+"""Tests the console's page in a real browser, on invented clusters of 3, 12, 40 and 100 servers.
 
     console_pages_test.py
 
 Exit 77 when chromium is not installed. With --pictures it replaces the pictures of the console's README.
 """
 
+import itertools
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -60,6 +62,18 @@ UNLABELLED = """[...document.querySelectorAll('input, table, section, nav, [role
         !document.getElementById(one.getAttribute('aria-labelledby'))?.textContent)
     .map((one) => one.outerHTML.slice(0, 99))"""
 
+# The labels of a chart's vertical axis.
+TICKS = "[...document.querySelectorAll('#%s .tick[x=\"70\"]')].map((one) => one.textContent)"
+ROWS = "[...document.querySelectorAll('#servers tbody tr')]"
+# What a person sees first in each scene: the banner and the first row.
+FIRST = {
+    "healthy": (r"^Healthy: Nothing is wrong\.$", r"^10\.0\.0\.1:7609 \(this server\)\s+serving\s"),
+    "killed": (r"^Act soon: rack \d worker \d+: its holder, firn 10\.0\.0\.\d+:7609 on host-\d+, has left without giving it "
+               r"back, .*Fix: start that server again", r"^host-\d+, pid 4711\s+has left, or is cut off\s"),
+    "frozen": (r"^Act now: the cluster is frozen: .*Fix: run the firn restore command", r"^10\.0\.0\.1:7609 \(this server\)\s+serving\s"),
+    "overloaded": (r"^Calls are refused: 10\.0\.0\.1:7609 refuses calls \(OVERLOADED\): .*Fix: add servers",
+                   r"^10\.0\.0\.1:7609 \(this server\)\s+serving\s+0\s+[\d,]+\s+[1-9]"),
+}
 
 # The pictures of the console's README: file, servers, scene, width and colours.
 PICTURES = (("overview-3.png", 3, "healthy", 1280, "light"), ("overview-40.png", 40, "killed", 1280, "light"),
@@ -97,36 +111,74 @@ class ConsolePagesTest(unittest.TestCase):
         self.assertIn("16 registered", page.text("consumerscount"))
         self.assertRegex(page.text("consumers"), r"shop\s+10\.1\.0\.0\s+300\s+firn\.IdService\s+3\.3\.0")
 
-    def test_shows_the_first_servers_without_scrolling(self):
-        """A laptop's window shows findings, remedies, and the rate of each server in one line."""
-        for servers in 3, 40:
-            page = self.show(servers, "killed", width=1280)
-            self.assertIn("Fix: start that server again", page.text("banner"))
-            rows = page.evaluate("[...document.querySelectorAll('#servers tbody tr')]"
-                                 ".map((one) => one.getBoundingClientRect()).map(({bottom, height}) => [bottom, height])")
-            self.assertEqual(len(rows), min(servers, 12))
-            self.assertLess(rows[-1][0], 800)
-            self.assertLess(max(height for _, height in rows[:-1]), 35)
-            self.assertIn(f"{servers - 1} of {servers}", page.text("totals"))
-            self.assertEqual(page.text("serverscount"), f"{servers - 1} of {servers} serving")
-            first = page.evaluate("document.querySelector('#servers tbody tr').innerText")
-            self.assertRegex(first, r"^host-\d+, pid 4711\s+has left, or is cut off\s")
+    def test_shows_first_what_is_wrong_what_to_do_and_who_serves(self):
+        """In each scene, with 3 and 40 servers, on a laptop without scrolling and on a telephone."""
+        for scene, servers in itertools.product(FIRST, (3, 40)):
+            page = self.show(servers, scene, width=1280)
+            finding, row = FIRST[scene]
+            page.await_text("banner", finding)
+            serving = servers - (scene == "killed")
+            for width in 1280, 390:
+                with self.subTest(scene=scene, servers=servers, width=width):
+                    page.size(width)
+                    self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), width)
+                    self.assertEqual(page.evaluate(CUT), [])
+                    self.assertRegex(page.evaluate(f"{ROWS}[0].innerText"), row)
+                    self.assertIn(f"{serving} of {servers}", page.text("totals"))
+                    self.assertEqual(page.text("serverscount"), f"{serving} of {servers} serving")
+                    for chart in "chart-ids", "chart-refused", "chart-p99":
+                        labels = page.evaluate(TICKS % chart)
+                        self.assertGreater(len(labels), 2)
+                        self.assertEqual(len(set(labels)), len(labels), labels)
+                    bottoms = page.evaluate(f"[document.getElementById('banner'), ...{ROWS}]"
+                                            ".map((one) => one.getBoundingClientRect().bottom)")
+                    self.assertEqual(len(bottoms), 1 + min(servers, 12))
+                    if width == 1280:
+                        self.assertLess(bottoms[1 if scene in ("frozen", "overloaded") else -1], 800)  # more findings
+                        heights = page.evaluate(f"{ROWS}.slice(0, -1).map((one) => one.getBoundingClientRect().height)")
+                        self.assertLess(max(heights), 35)
+                    else:
+                        self.assertLess(bottoms[0], 500)
+                        self.assertLess(bottoms[1], 1400)
+                    coloured = page.evaluate("document.querySelectorAll('#servers .warn, #servers .bad').length")
+                    self.assertEqual(coloured > 0, scene in ("killed", "overloaded"))
+
+    def test_axes_of_low_rates_have_labels_that_differ(self):
+        labels = self.show(3, "warned").evaluate(TICKS % "chart-ids")
+        self.assertEqual(labels, ["0", "0.5", "1.0"])
 
     def column(self, page, place):
-        return page.evaluate(f"[...document.querySelectorAll('#servers tbody tr')].map((one) => one.children[{place}].innerText)")
+        return page.evaluate(f"{ROWS}.map((one) => one.children[{place}].innerText)")
 
     def test_sorts_servers_by_each_column(self):
-        page = self.show(12, "healthy", width=1280)
-        numbers = lambda: [float(text.replace(",", "")) for text in self.column(page, 3)]
-        click = "[...document.querySelectorAll('#servers thead button')].find((one) => one.textContent === '%s').click()"
-        page.evaluate(click % "ids/s")
-        self.assertEqual(numbers(), sorted(numbers(), reverse=True))
-        self.assertEqual(page.evaluate("document.querySelector('#servers [aria-sort=descending]').innerText").split()[0], "ids/s")
-        page.evaluate(click % "ids/s")
-        self.assertEqual(numbers(), sorted(numbers()))
-        page.evaluate(click % "machine ids")
-        machines = [int(text) for text in self.column(page, 2)]
-        self.assertEqual(machines, sorted(machines, reverse=True))
+        page = self.show(40, "trouble", width=1280)
+        page.evaluate("document.getElementById('more').click()")
+        heads = page.evaluate("[...document.querySelectorAll('#servers thead button')].map((one) => one.textContent)")
+        self.assertEqual(heads, ["server", "state", "machine ids", "ids/s", "refused/s", "p99", "connections",
+                                 "may issue for"])
+        units = {"µs": 1, "ms": 1000, "s": 1_000_000, "min": 60_000_000}
+
+        def key(place, text):
+            if place == 0:
+                return [int(part) for part in re.findall(r"\d+", text.removesuffix(" (this server)"))]
+            if place == 1:
+                return ["silent", "serving"].index(text.split()[0])
+            number, unit = re.fullmatch(r"([\d,.]+|–) ?(\D*)", text).groups()
+            return -1 if number == "–" else float(number.replace(",", "")) * units.get(unit, 1)
+        for place, head in enumerate(heads):
+            seen = set()
+            for _ in range(2):
+                direction, cells = page.evaluate(f"""(() => {{
+                    document.querySelectorAll('#servers thead button')[{place}].click();
+                    return [document.querySelector('#servers th:nth-child({place + 1})').ariaSort,
+                            {ROWS}.map((one) => one.children[{place}].innerText)];
+                }})()""")
+                seen.add(direction)
+                keys = [key(place, text) for text in cells]
+                self.assertEqual(len(keys), 40)
+                self.assertNotEqual(keys[0], keys[-1], head)
+                self.assertEqual(keys, sorted(keys, reverse=direction == "descending"), head)
+            self.assertEqual(seen, {"ascending", "descending"}, head)
 
     def test_says_when_the_data_are_outdated(self):
         page = self.show(3, "outdated")
@@ -145,6 +197,7 @@ class ConsolePagesTest(unittest.TestCase):
         page.wait("!!document.getElementById('serverfields')")
         for words in "serving", "http://10.0.0.5:7610/", "build\nabc1234", "weight\n100", "pid\n4711":
             self.assertIn(words, page.text("pagebody"))
+        self.assertRegex(page.text("pagebody"), r"since\n\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC")
 
     def test_charts_have_axes_and_a_legend_that_adds_up(self):
         page = self.show(12, "trouble")
@@ -169,6 +222,17 @@ class ConsolePagesTest(unittest.TestCase):
         first = page.evaluate("document.querySelector('#servers tbody tr').innerText")
         self.assertIn("silent for", first)
         self.assertIn("invoice", page.evaluate("document.querySelector('#tags tbody tr').innerText"))
+
+    def test_folds_all_but_the_first_findings(self):
+        page = self.show(40, "frozen")
+        shown = lambda: page.evaluate("[...document.querySelectorAll('#findings li, #morelist li')]"
+                                      ".filter((one) => one.checkVisibility()).length")
+        self.assertEqual((shown(), page.text("morecount")), (3, "77 more findings"))
+        page.evaluate("document.getElementById('morecount').click()")
+        self.assertEqual(shown(), 21)
+        self.assertIn("and 60 more: run firn doctor", page.text("morelist"))
+        page = self.show(12, "trouble")
+        self.assertEqual((shown(), page.evaluate("document.getElementById('morefindings').hidden")), (2, True))
 
     def test_reserved_and_retired_machine_ids_have_colours_of_their_own(self):
         page = self.show(12, "trouble")
@@ -277,7 +341,7 @@ class ConsolePagesTest(unittest.TestCase):
             self.assertTrue(page.evaluate(f"!!document.querySelector('{mark}')"), mark)
         self.assertIn("Highest:", page.evaluate("document.querySelector('#chart-ids svg').ariaLabel"))
 
-    def test_looks_as_the_pictures_on_its_page(self):
+    def test_equals_the_pictures_on_its_page(self):
         """Fonts and times may differ, another arrangement may not."""
         stored = {}
         for name, servers, scene, width, scheme in PICTURES:

@@ -1,9 +1,11 @@
 """Serves the console's own files with invented answers, for clusters that a test cannot run.
 
-    console_stage.py PORT SERVERS [SCENE]    scenes: healthy, trouble, fresh, killed, outdated, warned
+    console_stage.py PORT SERVERS [SCENE]
+    scenes: healthy, trouble, fresh, killed, frozen, overloaded, outdated, warned
 """
 
 import http.server
+import ipaddress
 import json
 import os
 import sys
@@ -14,14 +16,27 @@ CONSOLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "
                        "console")
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 RACK_BITS, SLOTS = 2, 1024
-REASONS = ("BAD_REQUEST", "UNKNOWN_TAG", "EXHAUSTED", "REJECTED", "INTERNAL", "NOT_READY", "STORE_DOWN")
+REASONS = ("BAD_REQUEST", "UNKNOWN_TAG", "EXHAUSTED", "REJECTED", "INTERNAL", "NOT_READY", "STORE_DOWN", "OVERLOADED")
+FROZEN = "the cluster is frozen: the ledger of tag 'order' was lost or went back: its node is missing"
+RESTORE = "run the firn restore command that a running server prints in its log and as `trouble` in its /v1/status"
+LOST = {"tag": "order", "state": "lost", "reason": "INTERNAL",
+        "why": "the tag's node is missing from the registry, so data were lost; run the firn restore command that this "
+               "server's log and /v1/status show"}
+
+
+def left_finding(place, holder, free_from):
+    """The finding of a killed server, in the words of firn doctor."""
+    return {"urgency": "soon", "what": f"{place}: its holder, {holder}, has left without giving it back, or is cut off; "
+            f"it is free from {free_from}",
+            "fix": "start that server again, or check its connection to the registry"}
 
 
 class Stage:
     """A cluster of `servers` servers. `healthy` has traffic; so has `trouble`, in which a server does not report,
     another refuses a tag and some machine ids are reserved or retired; `fresh` has none. In `killed`, the last
-    server was killed; in `outdated`, the cluster was read minutes ago; in `warned`, the server has a trouble that
-    refuses no calls."""
+    server was killed; in `frozen`, the node of a tag is lost; in `overloaded`, each server refuses half of its calls;
+    in `outdated`, the cluster was read minutes ago; in `warned`, the server has a trouble that refuses no calls, and
+    servers issue an id in 10 s."""
 
     def __init__(self, servers, scene="healthy"):
         self.servers, self.scene, self.started = servers, scene, time.time()
@@ -77,8 +92,8 @@ class Stage:
 
     def ids(self, i, period):
         """Ids that a server issues in a period of ten seconds."""
-        if self.scene == "fresh":
-            return 0
+        if self.scene in ("fresh", "warned"):
+            return int(self.scene == "warned")
         wave = 8 + (period // 6 + 3 * i) % 7
         return 4000 * wave * (1 + 3 * (i % 5 == 0))
 
@@ -88,8 +103,9 @@ class Stage:
         last = int(now / 10)
         length, part = 2 if self.scene == "fresh" else 90, now % 10 / 10
         periods = range(last + 1 - length, last + 1)
-        refused = [40 if self.scene == "trouble" and i == 1 and 20 < p % 90 < 35 else 0 for p in periods]
         ids = [self.ids(i, p) for p in periods]
+        refused = [40 if self.scene == "trouble" and i == 1 and 20 < p % 90 < 35 else
+                   count // 20 if self.scene == "overloaded" else 0 for p, count in zip(periods, ids)]
         for counts in ids, refused:
             counts[-1] = int(counts[-1] * part)
         return {"every_ms": 10000, "age_ms": int(10000 * part) - 10000, "ids": ids, "refused": refused,
@@ -107,7 +123,7 @@ class Stage:
     def pace(self, i):
         history = self.history(i)
         made = {"over_ms": 5000, "ids": history["ids"][-2] // 2, "calls": history["ids"][-2] // 20,
-                "refused": 20 if self.scene == "trouble" and i == 1 else 0,
+                "refused": 20 if self.scene == "trouble" and i == 1 else history["refused"][-2] // 2,
                 "age_ms": 95_000 if self.is_silent(i) else 300, "history": history,
                 "connections": {"thrift": 0 if self.scene == "fresh" else 40 + i % 9, "http": 3,
                                 "redis": i % 4, "dubbo": 2 if i % 10 == 0 else 0},
@@ -122,9 +138,34 @@ class Stage:
         return {"servers": [{"address": self.address(i), "weight": 100, "online": True}
                             for i in range(self.listed_count())]}
 
+    def bound_ms(self, i):
+        """Claims in a frozen cluster are not renewed."""
+        return self.now_ms() + (200_000 if self.scene == "frozen" else 600_000) - 30_000 * (i % 5)
+
+    def machine(self, i):
+        return i * 4 + i % 4
+
+    def owner(self, i):
+        ip = self.address(i).split(":", maxsplit=1)[0]
+        return f"firn.7609.{int(ipaddress.IPv4Address(ip))}.9e107d9d372bb682"
+
     def findings(self):
+        last = self.servers - 1
         if self.scene == "killed":
-            return [{"urgency": "soon", "what": "its holder has left", "fix": "start that server again"}]
+            free_from = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(self.bound_ms(last) / 1000))
+            return [left_finding(f"rack {last % 4} worker {last}",
+                                 f"firn {self.address(last)} on host-{self.machine(last)}", free_from)]
+        if self.scene == "frozen":
+            each = [self.address(i) for i in range(self.servers)]
+            return [{"urgency": "data", "what": FROZEN, "fix": RESTORE},
+                    *({"urgency": "data", "what": f"{one} reports numbers of tag 'order', which is missing",
+                       "fix": RESTORE} for one in each),
+                    *({"urgency": "refused", "what": f"{one} refuses tag 'order': lost: {LOST['why']}",
+                       "fix": RESTORE} for one in each)]
+        if self.scene == "overloaded":
+            return [{"urgency": "refused", "what": f"{self.address(i)} refuses calls (OVERLOADED): over 1 % in the last 10 s",
+                     "fix": "add servers, or raise the tag's step; if the refusals name another cause, such as too many ids "
+                     "in one call, do what they say"} for i in range(self.servers)]
         if self.scene != "trouble":
             return []
         return [{"urgency": "refused", "what": f"server {self.address(1)} refuses tag 'invoice': there is no "
@@ -136,9 +177,9 @@ class Stage:
     def machines(self):
         now, made = self.now_ms(), []
         for i in range(self.servers):
-            made.append({"machine": i * 4 + i % 4, "use": "unattended" if self.is_away(i) else "held",
+            made.append({"machine": self.machine(i), "use": "unattended" if self.is_away(i) else "held",
                          "live": not self.is_away(i), "endpoint": self.address(i),
-                         "left": i == self.listed_count()})
+                         "owner": self.owner(i), "left": i == self.listed_count(), "bound_ms": self.bound_ms(i)})
         if self.scene == "healthy":
             made += [{"machine": 512 + 4 * j, "use": "held", "live": True, "endpoint": self.address(0),
                       "lease": {"name": f"shop-{j}", "server": self.address(0)}} for j in range(self.servers // 3)]
@@ -147,10 +188,10 @@ class Stage:
                 ["reserved"] * 8 + ["retired"] * 3 + ["released"] * 5 + ["passed"] * 2 + ["poisoned"])]
         for one in made:
             machine = one["machine"]
-            one.update(worker=machine >> RACK_BITS, rack=machine & 3, owner="reserved: leaf" if
-                       one["use"] == "reserved" else f"10.0.0.{machine % 250 + 1}", host=f"host-{machine}",
-                       pid=4711, build="abc1234", bound_ms=now + 480_000, since_ms=now - 86_400_000,
-                       nonce="n", version=3, clock_skew_ms=0)
+            one.setdefault("owner", "reserved: leaf" if one["use"] == "reserved" else self.owner(0))
+            one.setdefault("bound_ms", now + 480_000)
+            one.update(worker=machine >> RACK_BITS, rack=machine & 3, host=f"host-{machine}", pid=4711, build="abc1234",
+                       since_ms=now - 86_400_000, nonce="n", version=3, clock_skew_ms=0)
             if machine % 8 == 0:
                 one.update(past_count=7, past=[
                     {"owner": "10.0.0.9", "host": f"host-{j}", "pid": 100 + j,
@@ -161,10 +202,10 @@ class Stage:
     def audit(self):
         now = self.now_ms()
         providers = [{"address": self.address(i), "application": "firn", "state": "serving",
-                      "bound_ms": now + 480_000, "clock_skew_ms": i % 7, "rack": i % 4, "tls": False,
+                      "bound_ms": self.bound_ms(i), "clock_skew_ms": i % 7, "rack": i % 4, "tls": False,
                       "since_ms": now - 86_400_000, "pid": 4711, "build": "abc1234",
-                      "machine": i * 4 + i % 4, "machines": [{"machine": i * 4 + i % 4,
-                                                              "bound_ms": now + 480_000}],
+                      "machine": self.machine(i), "machines": [{"machine": self.machine(i),
+                                                                "bound_ms": self.bound_ms(i)}],
                       "pace": self.pace(i)} for i in range(self.listed_count())]
         if self.scene == "trouble":
             providers[1]["reason"] = "tag 'invoice': there is no store 'main' here; set --stores_file"
@@ -184,10 +225,20 @@ class Stage:
 
     def status(self):
         trouble, now = self.scene == "trouble", time.time()
+        troubles = {"warned": {"trouble": "no grant file", "trouble_urgency": "soon"},
+                    "frozen": {"trouble": f"{FROZEN}; run firn restore: firn restore --registry=zk://zk1,zk2,zk3 "
+                               "--from=/var/lib/firn --uuid=0c5a…", "trouble_urgency": "data"}}
+        refused_tags = [{"tag": "old", "state": "disabled", "reason": "REJECTED", "why": "disabled"}]
+        if trouble:
+            refused_tags.insert(0, {"tag": "invoice", "state": "unsupported", "reason": "NOT_READY",
+                                    "why": "there is no store 'main' here; set --stores_file"})
+        if self.scene == "frozen":
+            refused_tags.insert(0, LOST)
         issued = 0 if self.scene == "fresh" else int(1_000_000 + 9000 * (now - self.started))
         rfc = "2026-11-25T03:15:17Z"
-        refused = {reason: int(now - self.started) if trouble and reason == "STORE_DOWN" else 0
-                   for reason in REASONS}
+        seconds = int(now - self.started)
+        refused = {**dict.fromkeys(REASONS, 0), "STORE_DOWN": seconds if trouble else 0,
+                   "OVERLOADED": 900 * seconds if self.scene == "overloaded" else 0}
         return {"state": "READY", "cluster_uuid": "0c5a…", "cluster_name": "zk://zk1,zk2,zk3",
                 "application": "firn", "address": self.address(0), "layout": "time:41 machine:10 sequence:12",
                 "layout_ends": "2089-09-06T15:47:35Z", "rack_bits": RACK_BITS, "machine_bits": 10,
@@ -195,19 +246,14 @@ class Stage:
                                             "bound_ms": self.now_ms(), "bound_in_ms": 480000}],
                 "bound_in_ms": 480_000, "registry": {"connected": True, "session_age_ms": 7_200_000,
                                                      "renewals": 1440, "renewals_failed": 0},
-                "frozen": False, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
-                "started": rfc, "clock_skew_ms": 2, "certificates": [], "calls": issued // 10,
+                "frozen": self.scene == "frozen", "overloaded": self.scene == "overloaded", "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
+                "started": rfc, "clock_skew_ms": 2, "certificates": [], "calls": issued // 10 + refused["OVERLOADED"],
                 "refused": refused, "protocols": self.protocols(refused),
                 "tags": [{"tag": "default", "strategy": "snowflake", "issued": issued},
                          {"tag": "order", "strategy": "segment", "high": "25000", "step": 2000,
                           "supply": 25000, "supply_seconds": 12.5, "issued": 0 if not issued else 2000}],
-                "refused_tags": [{"tag": "old", "state": "disabled", "reason": "REJECTED", "why": "disabled"}]
-                if not trouble else [
-                    {"tag": "invoice", "state": "unsupported", "reason": "NOT_READY",
-                     "why": "there is no store 'main' here; set --stores_file"},
-                    {"tag": "old", "state": "disabled", "reason": "REJECTED", "why": "disabled"}],
-                "refused_tags_count": 2 if trouble else 1, "version": "0.1.0", "build": "abc1234",
-                **({"trouble": "no grant file", "trouble_urgency": "soon"} if self.scene == "warned" else {})}
+                "refused_tags": refused_tags, "refused_tags_count": len(refused_tags), "version": "0.1.0",
+                "build": "abc1234", **troubles.get(self.scene, {})}
 
     def protocols(self, refused):
         counts = {"thrift": 25000, "http": 12000, "redis": 2000, "dubbo": 0}

@@ -188,12 +188,12 @@ class LeaseRightsTest(unittest.TestCase):
         self.by_http("shop.example", "DELETE", f"/v1/leases/{first}", turn=turn, used_tick=-1)
         self.assertNotIn(self.granted("thrift", "shop.example"), (first, second))
 
-    def test_a_limit_beside_all_rights(self):
+    def test_a_client_with_all_rights_keeps_its_limit_of_leases(self):
         self.granted("thrift", "pool.example")
         for protocol in "http", "thrift":
             self.assertIn("@lease:1", self.ask(protocol, "pool.example")[1])
 
-    def test_a_lower_limit_takes_no_lease_away(self):
+    def test_a_lower_limit_ends_no_lease(self):
         leases = [self.granted(protocol, "shop.example") for protocol in ("http", "thrift")]
         self.write_rights(RIGHTS.replace("@lease:2", "@lease:0"))
         self.at_last("@lease:0", lambda: self.ask("http", "shop.example"))

@@ -60,10 +60,10 @@ class LeaseTest(unittest.TestCase):
         return self.servers[-1]
 
     @staticmethod
-    def ask(server, method, path, words=None, kind="form", admin=False):
-        """Status and JSON."""
+    def ask(server, method, path, words=None, kind="form", admin=False, **headers):
+        """Status and JSON, or text if it is not JSON."""
         port = server.admin_port if admin else server.port
-        body, headers = None, {}
+        body = None
         if words is not None and kind == "form":
             body = urllib.parse.urlencode(words).encode()
             headers["Content-Type"] = "application/x-www-form-urlencoded"
@@ -76,7 +76,8 @@ class LeaseTest(unittest.TestCase):
                 text = answer.read()
                 return answer.status, json.loads(text) if text else None
         except urllib.error.HTTPError as answer:
-            return answer.code, json.loads(answer.read())
+            text = answer.read()
+            return answer.code, json.loads(text) if text.startswith(b"{") else text
 
     def lease(self, server, token=None, **words):
         words = {"token": token or random_bits(), "name": "shop-1", "clock_ms": now_ms(), **words}
@@ -134,6 +135,14 @@ class LeaseTest(unittest.TestCase):
                              f"/v1/leases/{lease['lease']}?turn={turn}&used_tick={used}")
         self.assertEqual(status, 204)
         self.assertEqual(self.renew(self.first, lease, random_bits(), turn)[0], 404)
+
+    def test_a_page_of_another_site_gets_no_lease(self):
+        words = {"token": random_bits(), "name": "of-a-page", "clock_ms": now_ms()}
+        for name, value in ("Sec-Fetch-Site", "cross-site"), ("Origin", "https://other.example"):
+            status, why = self.ask(self.first, "POST", "/v1/leases", words, **{name: value})
+            self.assertEqual(status, 403, why)
+        self.lease(self.first)
+        self.assertEqual([one["name"] for one in self.listed(self.first)], ["shop-1"])
 
     def test_a_new_lease_can_be_extended_to_the_claim_window_within_seconds(self):
         lease, granted, turn, reached = self.lease(self.first), time.monotonic(), None, {}

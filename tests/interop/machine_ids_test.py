@@ -95,7 +95,7 @@ class MachineIdsTest(unittest.TestCase):
         self.assertEqual(audit["faults"], [], done.stdout)
         return audit
 
-    def test_keeps_its_machine_ids_through_crashes_and_other_numbers_of_them(self):
+    def test_keeps_its_machine_ids_after_crashes_and_changes_of_their_number(self):
         three = self.start(3)
         self.assertEqual(len(set(three)), 3)
         first = max(self.take(20))
@@ -111,7 +111,7 @@ class MachineIdsTest(unittest.TestCase):
         self.take(20)
         self.stop()
 
-    def test_every_output_shows_all_of_them(self):
+    def test_every_output_shows_all_machine_ids(self):
         machines = self.start(3)
         deadline = time.time() + interop.PATIENCE_S
         providers = []
@@ -128,7 +128,7 @@ class MachineIdsTest(unittest.TestCase):
         held = {slot["machine"] for slot in self.audit()["machines"] if slot["use"] == "held"}
         self.assertEqual(held, set(machines))
 
-    def test_who_knows_the_server_by_any_of_them(self):
+    def test_who_finds_the_server_by_each_machine_id(self):
         machines = self.start(2)
         taken = self.take(1)[-1]
         tick = taken >> TICK_SHIFT

@@ -133,7 +133,7 @@ class RestTest(unittest.TestCase):
 
     # ---- Leaf ------------------------------------------------------------------------------------
 
-    def test_leaf(self):
+    def test_leaf_paths_answer_as_leaf_does(self):
         answer = self.ask("/api/snowflake/get/default")
         self.assertEqual(answer.status, 200)
         self.assertEqual(self.fields_of(answer.body)["machine"], 13)
@@ -150,7 +150,7 @@ class RestTest(unittest.TestCase):
 
     # ---- Vesta -----------------------------------------------------------------------------------
 
-    def test_vesta(self):
+    def test_vesta_paths_answer_as_vesta_does(self):
         ask = lambda target: self.ask(target, server=self.vesta)
         machine = int(json.loads(curl(
             f"http://127.0.0.1:{self.vesta.admin_port}/v1/status").body)["machine"])
@@ -180,7 +180,7 @@ class RestTest(unittest.TestCase):
 
     # ---- Tinyid ----------------------------------------------------------------------------------
 
-    def test_tinyid(self):
+    def test_tinyid_paths_answer_as_tinyid_does(self):
         for below in "", "/tinyid":
             ask = lambda verb, more="": self.ask(
                 f"{below}/id/{verb}?bizType=default&token={TOKEN}{more}")
@@ -205,7 +205,7 @@ class RestTest(unittest.TestCase):
 
     # ---- admin -----------------------------------------------------------------------------------
 
-    def test_admin(self):
+    def test_admin_paths_show_the_server_and_change_it(self):
         self.assertEqual(self.admin("/healthz").body, "ok\n")
         self.assertEqual(self.admin("/readyz").body, "READY\n")
         status = self.admin("/v1/status").json()

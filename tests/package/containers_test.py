@@ -31,6 +31,7 @@ BYTES_MAX = 120_000_000
 DRIFT = 0.1
 # Minimum time between the end of the drain and the kill, for the registry's answers.
 GRACE_S = 5
+DUBBO_S = 10  # for consumers of Dubbo to leave
 JARS = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar"
 
 
@@ -223,7 +224,8 @@ class ContainersTest(unittest.TestCase):
         defaults = {flag.name: flag.default for flag in
                     program_help.server_flags(f"{BIN}/firn-server")}
         drain = sum(int(value) for name, value in defaults.items() if name.startswith("drain_"))
-        least = drain / 1000 + GRACE_S
+        drain += int(defaults["drain_patience_ms"])  # once for another owner, once for calls in flight
+        least = drain / 1000 + DUBBO_S + GRACE_S
         grace = self.compose["services"]["server1"]["stop_grace_period"]
         self.assertGreater(int(grace.rstrip("s")), least)
         pause = int(self.pod()["lifecycle"]["preStop"]["exec"]["command"][1])

@@ -144,7 +144,7 @@ class PackagesTest(unittest.TestCase):
         with urllib.request.urlopen("http://127.0.0.1:7610/v1/status", timeout=60) as answer:
             return json.load(answer)["machine"]
 
-    def test_life(self):
+    def test_every_command_of_the_page_works_from_installation_to_purge(self):
         before = self.paths()
         packages = [self.deb(path) for path in sorted(glob.glob(f"{MADE}/debs/firn-*.deb"))]
         self.installed(packages)

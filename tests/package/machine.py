@@ -2,7 +2,6 @@
 process, mount, name and cgroup. It uses the caller's network. Needs root."""
 
 import os
-import signal
 import subprocess
 import sys
 import time

@@ -5,6 +5,7 @@ lists exactly the installed packages.
 """
 
 import copy
+import hashlib
 import json
 import os
 import subprocess
@@ -83,8 +84,20 @@ class SbomTest(unittest.TestCase):
             self.assertNotEqual(self.made["documentNamespace"],
                                 json.loads(other.stdout)["documentNamespace"])
 
+    def test_lists_published_files_with_their_checksums(self):
+        made = json.loads(sbom("firn", SBOM, lines=self.lines).stdout)
+        file = made["packages"][-1]
+        with open(SBOM, "rb") as text:
+            digest = hashlib.sha256(text.read()).hexdigest()
+        self.assertEqual(("sbom.py", [{"algorithm": "SHA256", "checksumValue": digest}]),
+                         (file["name"], file["checksums"]))
+        self.assertIn({"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES",
+                       "relatedSpdxElement": file["SPDXID"]}, made["relationships"])
+        self.assertEqual([], self.faults(made))
+
     def test_refuses_other_input(self):
-        for arguments, lines, code in ((("firn",), "", 2), ((), self.lines, 2), (("firn",), "a\tb\n", 1)):
+        for arguments, lines, code in ((("firn",), "", 2), ((), self.lines, 2), (("firn",), "a\tb\n", 1),
+                                       (("firn", "no-such-file"), self.lines, 1)):
             said = sbom(*arguments, lines=lines)
             self.assertEqual(code, said.returncode)
             self.assertEqual("", said.stdout)

@@ -142,7 +142,7 @@ class WatchTest(unittest.TestCase):
                 tried += 1
         self.assertGreater(tried, 15)
 
-    def test_load_shows(self):
+    def test_metrics_show_the_load(self):
         await_true("ids a second", lambda: self.values("sum(rate(firn_ids_total[15s]))")[0] > 100)
         self.assertEqual([3], self.values("sum(firn_ready)"))
 

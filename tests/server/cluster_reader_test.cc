@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <functional>
 #include <system_error>
 
 #include <gtest/gtest.h>
@@ -15,6 +16,7 @@
 #include "tests/support/json_of.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/virtual_clock.h"
 
 namespace firn {
 namespace {
@@ -40,14 +42,15 @@ class ClusterReaderTest : public testing::Test {
     tag.start = 7;
     ASSERT_TRUE(TagStore(*registry_).Create(tag).ok());
   }
-  void ReadWith(ClusterReader::Limits limits) {
-    reader_.emplace(ClusterReader::Place{place_, ""}, limits, SystemClock(), SystemEntropy(),
-                    [this](const auto& text, const auto& options, const auto& clock,
+  void ReadWith(ClusterReader::Limits limits, const Clock& clock = SystemClock()) {
+    reader_.emplace(ClusterReader::Place{place_, ""}, limits, clock, SystemEntropy(),
+                    [this](const auto& text, const auto& options, const auto&,
                            auto& entropy) -> Result<std::unique_ptr<Coordinator>> {
                       ++opened_;
+                      on_open_();
                       if (away_) return Unavailable("the registry is away");
                       if (no_threads_) throw std::system_error(EAGAIN, std::generic_category());
-                      return OpenCoordinator(text, options, clock, entropy);
+                      return OpenCoordinator(text, options, SystemClock(), entropy);
                     });
   }
   // Repeats a question until it is answered.
@@ -75,6 +78,8 @@ class ClusterReaderTest : public testing::Test {
   std::unique_ptr<BlockingCoordinator> registry_;
   std::atomic<int> opened_{0};
   std::atomic<bool> away_{false}, no_threads_{false};
+  std::function<void()> on_open_ = [] {};
+  VirtualClock clock_{At("2026-11-26T12:00:00Z")};
   std::optional<ClusterReader> reader_;  // ends before the members that it uses
 };
 
@@ -125,6 +130,19 @@ TEST_F(ClusterReaderTest, ReadsAgainWhileRequestsContinue) {
   ReadWith({.read_every = Milliseconds(0)});
   ASSERT_EQ(Tags().size(), 2U);
   MakeTag("user");
+  EXPECT_TRUE(Eventually(kPatience, [&] { return Tags().size() == 3; }));
+}
+
+TEST_F(ClusterReaderTest, LimitsThePauseAfterASlowRead) {
+  on_open_ = [this] { clock_.Advance(Milliseconds(60'000)); };
+  ReadWith({.idle = kNever}, clock_);
+  ASSERT_EQ(Tags().size(), 2U);
+  MakeTag("user");
+  clock_.Advance(Milliseconds(9'999));
+  ASSERT_EQ(Tags().size(), 2U);
+  ASSERT_NE(Answer([&] { return reader_->Who(1 << 22); }).json, nullptr);
+  EXPECT_EQ(Tags().size(), 2U);
+  clock_.Advance(kMs);
   EXPECT_TRUE(Eventually(kPatience, [&] { return Tags().size() == 3; }));
 }
 

@@ -36,6 +36,31 @@ TEST_F(PaceMeterTest, APeekEndsNoReading) {
   EXPECT_EQ(Read(6'000), (ServerPace{.over = Milliseconds(5'000), .ids = 50}));
 }
 
+TEST_F(PaceMeterTest, OverloadIsTenCallsAndMoreThanAHundredthOfThePeriods) {
+  uint64_t& overloaded = sums_.refused[static_cast<size_t>(Reason::kOverloaded)];
+  EXPECT_FALSE(meter_.overloaded());
+  sums_.calls = 1'000;
+  overloaded = 10;
+  Read(2'000);
+  EXPECT_FALSE(meter_.overloaded()) << "a hundredth";
+  sums_.calls = 2'000;
+  overloaded = 21;
+  EXPECT_EQ(meter_.Peek(totals_, sums_, BootMs(3'000)).calls, 1'000);
+  EXPECT_FALSE(meter_.overloaded()) << "the period has not ended";
+  Read(3'000);
+  EXPECT_TRUE(meter_.overloaded());
+  sums_.calls = 2'010;
+  overloaded = 30;
+  Read(3'500);
+  EXPECT_FALSE(meter_.overloaded()) << "nine calls";
+  sums_.calls = 2'110;
+  sums_.refused[static_cast<size_t>(Reason::kClock)] = 100;
+  Read(4'000);
+  EXPECT_FALSE(meter_.overloaded()) << "refused for another reason";
+  Read(5'000);
+  EXPECT_FALSE(meter_.overloaded()) << "there were no calls";
+}
+
 TEST_F(PaceMeterTest, P99CoversNewRequestsOnlyAndIsMissingWithoutAny) {
   totals_.latency[front::ProtocolKind::kThrift].buckets[3] = 98;
   totals_.latency[front::ProtocolKind::kHttp].buckets[3] = 1;

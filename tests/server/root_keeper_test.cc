@@ -11,6 +11,7 @@
 #include "registry/cluster/cluster_settings.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/operate/reserve.h"
+#include "registry/operate/restore.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "tests/support/process.h"
 #include "tests/support/registry/memory_coordinator.h"
@@ -165,6 +166,37 @@ TEST_F(RootKeeperTest, FollowsSettingsBesideTheRootNode) {
   ASSERT_TRUE(ChangeSettings(operator_, ReadMeta(operator_)->meta.era, change).ok());
   Pass(2 * RootKeeper::kRereadMin);
   EXPECT_EQ(Settings().lease_share, 70);
+}
+
+TEST_F(RootKeeperTest, KnowsWhatAnUnfinishedRestoreHasLeftUntilItIsFinished) {
+  Pass(RootKeeper::kRetry + kAMoment);
+  EXPECT_EQ(keeper_->unfinished(), nullptr);
+  RestoreFacts facts{.now = clock_.Wall()};
+  facts.memory.documents = {{"/backups/a.json", "c1", kBegan}};
+  facts.memory.host = "db1";
+  ASSERT_TRUE(FreezeForRestore(operator_, facts, entropy_).ok());
+  Pass(2 * RootKeeper::kRetry);
+  ASSERT_NE(keeper_->unfinished(), nullptr);
+  EXPECT_EQ(keeper_->unfinished()->documents, facts.memory.documents);
+  // The next run has another document, and starts another era.
+  facts.memory.documents.push_back({"/backups/b.json", "c2", kBegan});
+  ASSERT_TRUE(FreezeForRestore(operator_, facts, entropy_).ok());
+  Pass(2 * RootKeeper::kRetry);
+  ASSERT_NE(keeper_->unfinished(), nullptr);
+  EXPECT_EQ(keeper_->unfinished()->documents.size(), 2u);
+  ASSERT_TRUE(RestoreCluster(operator_, facts, entropy_).ok());
+  Pass(2 * RootKeeper::kRetry);
+  EXPECT_EQ(keeper_->unfinished(), nullptr);
+}
+
+TEST_F(RootKeeperTest, ForgetsAnUnfinishedRestoreThatIsLostWithTheRegistry) {
+  Pass(RootKeeper::kRetry + kAMoment);
+  ASSERT_TRUE(FreezeForRestore(operator_, {.now = clock_.Wall()}, entropy_).ok());
+  Pass(2 * RootKeeper::kRetry);
+  ASSERT_NE(keeper_->unfinished(), nullptr);
+  tree_.Wipe();
+  Pass(3 * RootKeeper::kRereadMin);
+  EXPECT_EQ(keeper_->unfinished(), nullptr);
 }
 
 TEST_F(RootKeeperTest, ReadsAgainWhenAFrozenClusterIsRestored) {

@@ -1,4 +1,4 @@
-// Simulates claims under faults, seed after seed, until the time is over; sim_program.h
+// Simulates claims under faults, one seed after another, until the time limit. sim_program.h
 // describes the arguments.
 
 #include "tests/sim/mutants.h"

@@ -19,8 +19,8 @@ bool ClaimsOrRenews(const std::vector<Write>& writes) {
   return SetsASlot(writes) && !ParseSlotRecord(writes[kRecord].data)->nonce.zero();
 }
 
-// A claim changes the nonce, or writes the nonce that every claim of a kNoncePerProcess process
-// has.
+// Returns whether the multi is a claim: it changes the nonce, or writes the nonce of a
+// kNoncePerProcess process.
 bool Claims(const MemoryTree& tree, const std::vector<Write>& writes) {
   if (!SetsASlot(writes)) return false;
   const auto before = tree.Peek(writes[kRecord].path);
@@ -28,12 +28,12 @@ bool Claims(const MemoryTree& tree, const std::vector<Write>& writes) {
          ParseSlotRecord(before->data)->nonce != ParseSlotRecord(writes[kRecord].data)->nonce;
 }
 
-// Returns what an honest answer to `version` being set would have been.
+// Makes the outcome equal to the correct answer for a write at `version`.
 void PretendVersion(WriteOutcome& outcome, int64_t version) {
   if (outcome.status.ok()) outcome.stats.at(kRecord).version = version + 1;
 }
 
-// The drafts that these come from had no eras, which make up for what they lack.
+// Returns whether the mutant comes from a draft without eras. Eras would hide its error.
 bool IsFromBeforeEras(Mutant mutant) {
   return mutant == Mutant::kNoEraCheck || mutant == Mutant::kFloorWithoutMetaCheck ||
          mutant == Mutant::kBlindRenewal || mutant == Mutant::kNumbersAreEnough;
@@ -51,7 +51,8 @@ std::string WithFloor(const std::string& meta, WallMs floor) {
   return FormatMeta(*changed);
 }
 
-// One copy outlives the stop of the other, without the registry.
+// Favours worlds in which a copy keeps running without the registry after the other copy has
+// stopped.
 void FavourCutOffCopies(SimSizes& sizes) {
   sizes.window = Milliseconds(600'000);
   sizes.fault_every = std::min<decltype(sizes.fault_every)>(sizes.fault_every, 200);
@@ -72,7 +73,7 @@ void Favour(Mutant mutant, SimSizes& sizes) {
       sizes.Favour(Fault::kKill);
       return sizes.Favour(Fault::kRegistry);
     case Mutant::kInheritAtWallsWord:
-      // Down for so long that its clock may be set wrong.
+      // A long downtime, in which the clock may be set wrong.
       sizes.start_every = 100;
       sizes.off_one_in = 1;
       sizes.Favour(Fault::kKill);
@@ -150,7 +151,7 @@ void SeamCoordinator::JudgeAlarm(const std::string& text) const {
           14, "an alarm names ids as duplicated that no other claim can share");
 }
 
-// A record that a restore re-created was mistaken for another holder's.
+// Makes a record that a restore re-created look like the record of another holder.
 void SeamCoordinator::AsForeign(const std::string& path, Node& node) const {
   Result<SlotRecord> record = ParseSlotRecord(node.data);
   if (path != own_path_ || !record.ok() || record->nonce == renewed_.nonce) return;
@@ -159,7 +160,7 @@ void SeamCoordinator::AsForeign(const std::string& path, Node& node) const {
   node.data = FormatSlotRecord(*record);
 }
 
-// A renewal that accepted whatever time the registry's clock showed.
+// Sets the bound of a renewal by the registry's clock, without checking the clock.
 void SeamCoordinator::BoundByRegistryClock(Write& set) const {
   const auto before = tree_.Peek(set.path);
   SlotRecord record = *ParseSlotRecord(set.data);
@@ -206,7 +207,7 @@ void SeamCoordinator::WithOwnWord(Node& node) const {
   node.data = FormatSlotRecord(*record);
 }
 
-// A comparison of version numbers that ignores wrapping makes the record look older than it was.
+// Makes a record whose version has wrapped look older than the last one read.
 void SeamCoordinator::WithPlainVersion(const std::string& path, Node& node) {
   int64_t& highest = highest_.emplace(path, node.stat.version).first->second;
   if (node.stat.version < highest) node.stat.version = highest - 1;
@@ -324,7 +325,7 @@ void SeamCoordinator::Send(std::vector<Write> writes, WriteDone done) {
       });
     }
     case Mutant::kFloorWithoutMetaCheck:
-      // A check of the slot itself keeps the indices as they are.
+      // A check of the slot in place of the root node keeps the indices of the other writes.
       writes[0] = Write::Check(writes[kRecord].path, version);
       return inner().Multi(std::move(writes), [done](WriteOutcome outcome) {
         if (outcome.failed == 0) outcome.failed = static_cast<int>(kRecord);

@@ -19,46 +19,47 @@
 
 namespace firn {
 
-// Errors that earlier drafts of the protocol made. Each one is injected at one of the keeper's
-// seams (registry, files, user, random numbers), so that the product has no switch for any of them;
-// one is the operator's.
+// Errors of earlier drafts of the protocol. Each one is injected at a seam of the keeper (registry,
+// files, user, random numbers) or in the operator, so the product contains no switch for any of
+// them.
 enum class Mutant {
   kNone,
-  kNoVersionCheck,         // registry: sets whatever version is there
+  kNoVersionCheck,         // registry: sets a record without checking its version
   kTimeoutIsSuccess,       // registry: an unknown outcome is reported as ok
-  kSetAgainOverForeign,    // registry: a version conflict is answered by setting the new version
-  kCopiedGrantTrusted,     // files: any inode that the grant names is accepted
-  kNoncePerProcess,        // random numbers: always the same in one process
+  kSetAgainOverForeign,    // registry: after a version conflict, sets the record at its new version
+  kCopiedGrantTrusted,     // files: accepts a grant in any file, without checking its inode
+  kNoncePerProcess,        // random numbers: all nonces of a process are equal
   kFloorWithoutMetaCheck,  // registry: drops the check of the root node from every multi
-  kGrantWithoutMeta,       // files: any root version that the grant names is accepted
-  kLimitLowered,           // files: a lower L is written
+  kGrantWithoutMeta,       // files: accepts a grant for any version of the root node
+  kLimitLowered,           // files: writes a lower L
   kReleaseBeforeVoid,      // files: voiding does nothing
   kReleaseToLast,          // user: reports one tick less as used
-  kGrantSurvivesReboot,  // files: the grant is on the disk, and any boot that it names is accepted
-  kInodeNumberOnly,      // files: any creation time of the grant's file is accepted
-  kLossNotVoided,        // files: voiding does nothing, except before a release
-  kNumbersAreEnough,     // registry: if V and Z are as remembered, so is the record
-  kBlindRenewal,         // registry: a surviving session does not report its new connection
-  kFreezesAgain,         // registry: a holder sees no floor
-  kQuietRecord,          // operator: a deleted record is re-created without a restore
-  kNoEraCheck,           // registry: drops the check of the era from every multi
-  kGrantOnDisk,          // files: the grant is on the disk, which goes back within a boot
-  kEarlyClockKept,       // user: the id clock stays at its first reading
-  kInheritAtWallsWord,   // user: the id clock follows the wall clock, whatever the grant says
-  kOwnClockAsked,        // registry: its clock shows the caller's time
-  kTwinUnnoticed,        // registry: a record with one's own nonce has one's own word
-  kCopiesDrawAlike,      // random numbers: a copied process draws those of the first
-  kReadyByClaim,         // user: the holder of a claim reports that it is ready
-  kRegistryClockRules,   // registry: renewals set their bound by any time that its clock shows
-  kRestoredIsForeign,    // registry: a record that a restore re-created shows another's claim
-  kLooksLate,            // registry: its loss of data is noticed only after two session times
-  kTagsWithoutRoot,      // registry: tags are followed without a look at the root node
-  kOfflineUnnamed,       // files: the grant forgets processes that started without the registry
-  kCopyUnseen,           // files: a copied machine does not see that it is one
-  kOvertakenUnnamed,     // registry: a process that lost its claim to a copy is not named
-  kHintWithoutClaim,     // files: the hint forgets its slot's claim and version
-  kWriterForgotten,      // registry: records do not tell their writers' id time
-  kPlainVersions,        // registry: a version that has wrapped reads as an older one
+  kGrantSurvivesReboot,    // files: the grant is on the disk, and is accepted in any boot
+  kInodeNumberOnly,        // files: accepts any creation time of the grant's file
+  kLossNotVoided,          // files: voiding does nothing, except before a release
+  kNumbersAreEnough,       // registry: assumes an unchanged record if V and Z are unchanged
+  kBlindRenewal,           // registry: a surviving session does not report its new connection
+  kFreezesAgain,           // registry: a holder sees no floor
+  kQuietRecord,            // operator: a deleted record is re-created without a restore
+  kNoEraCheck,             // registry: drops the check of the era from every multi
+  kGrantOnDisk,         // files: the grant is on the disk, which may be rolled back within a boot
+  kEarlyClockKept,      // user: the id clock stays at its first reading
+  kInheritAtWallsWord,  // user: the id clock follows the wall clock and ignores the grant
+  kOwnClockAsked,       // registry: its clock shows the caller's time
+  kTwinUnnoticed,       // registry: treats a record with its own nonce as its own write
+  kCopiesDrawAlike,     // random numbers: a copied process draws the same ones as the original
+  kReadyByClaim,        // user: the holder of a claim reports that it is ready
+  kRegistryClockRules,  // registry: renewals set their bound by any time that its clock shows
+  kRestoredIsForeign,   // registry: a record that a restore re-created shows a foreign claim
+  kLooksLate,           // registry: a loss of data is noticed only after two session timeouts
+  kTagsWithoutRoot,     // registry: tags are followed without reading the root node
+  kOfflineUnnamed,      // files: the grant forgets processes that started without the registry
+  kCopyUnseen,          // files: a copied machine does not detect that it is a copy
+  kOvertakenUnnamed,    // registry: omits the name of a process that lost its claim to a copy
+  kHintWithoutClaim,    // files: the hint forgets its slot's claim and version
+  kWriterForgotten,     // registry: records lack the id time of their writers
+  kPlainVersions,       // registry: a version that has wrapped counts as older
+  kDocumentsIgnored,    // operator: a restore ignores the backups
 };
 
 inline constexpr MutantRow<Mutant> kMutants[] = {
@@ -92,6 +93,7 @@ inline constexpr MutantRow<Mutant> kMutants[] = {
     {Mutant::kHintWithoutClaim, "hint-without-claim"},
     {Mutant::kWriterForgotten, "writer-forgotten"},
     {Mutant::kPlainVersions, "plain-versions"},
+    {Mutant::kDocumentsIgnored, "documents-ignored"},
     {Mutant::kRegistryClockRules, "registry-clock-rules"},
     {Mutant::kRestoredIsForeign, "restored-is-foreign"},
     {Mutant::kLooksLate, "looks-late"},
@@ -99,7 +101,7 @@ inline constexpr MutantRow<Mutant> kMutants[] = {
     {Mutant::kOfflineUnnamed, "offline-unnamed"},
 };
 
-// Changes a world so that the error can show soon.
+// Changes a world so that it exposes the error soon.
 void Favour(Mutant mutant, SimSizes& sizes);
 
 // The version numbers that a write to a slot checks.
@@ -109,8 +111,9 @@ struct SlotNumbers {
   int64_t version = 0;
 };
 
-// Between the keeper and the code that breaks requests: injects the registry's errors. Here a
-// process can die just before or after it has sent a write, or be stopped before it.
+// Sits between the keeper and the code that injects connection faults, and injects the mutants'
+// errors of the registry. A process can die just before or after it sends a write, or be paused
+// before it.
 class SeamCoordinator final : public ForwardingCoordinator {
  public:
   // References must outlive the object.
@@ -122,11 +125,11 @@ class SeamCoordinator final : public ForwardingCoordinator {
         registry_clock_(registry_clock),
         mutant_(mutant) {}
 
-  // The process has raised this alarm. It may report duplicated ids only if a restore that it was
-  // shown leaves another claim room for them.
+  // Checks an alarm that the process has raised. An alarm may report duplicate ids only if a
+  // restore that the process has seen permits another claim to issue the same ids.
   void JudgeAlarm(const std::string& text) const;
 
-  // The process dies at the `multis`-th write from now on, or at its next claim.
+  // Makes the process die at the `multis`-th write from now on, or at its next claim.
   void DieIn(int multis, bool before_it_is_sent) {
     dies_in_ = multis;
     dies_before_ = before_it_is_sent;
@@ -136,11 +139,11 @@ class SeamCoordinator final : public ForwardingCoordinator {
     dies_before_ = before_it_is_sent;
   }
 
-  // Runs this before the next claim or renewal is sent.
+  // Runs `meanwhile` before the next claim or renewal is sent.
   using Meanwhile = std::function<void(const SlotNumbers&)>;
   void StopBeforeNextClaimOrRenewal(Meanwhile meanwhile) { meanwhile_ = std::move(meanwhile); }
 
-  // Whether the process holds a claim now.
+  // Sets the function that returns whether the process holds a claim now.
   void HoldsWhen(std::function<bool()> holds) { holds_ = std::move(holds); }
 
   void Read(const std::string& path, ReadDone done, Changed changed = {}) override;
@@ -163,21 +166,21 @@ class SeamCoordinator final : public ForwardingCoordinator {
   const Mutant mutant_;
   std::function<bool()> holds_ = [] { return false; };
   std::map<std::string, Node> remembered_;  // slots' records, as last read or set
-  std::map<std::string, int64_t> highest_;  // versions, as plain numbers
-  SlotRecord own_;                          // as sent last
-  SlotRecord renewed_;                      // the claim that was sent last, with its bound
-  std::string own_path_;                    // of its slot
-  std::string own_uuid_;                    // of the cluster that it claimed in
-  std::string shown_uuid_;                  // of the root node, while it can be read
+  std::map<std::string, int64_t> highest_;  // versions, compared without wrapping
+  SlotRecord own_;                          // the record sent last
+  SlotRecord renewed_;                      // the claim sent last, with its bound
+  std::string own_path_;                    // path of its slot
+  std::string own_uuid_;                    // uuid of the cluster in which it has claimed
+  std::string shown_uuid_;                  // uuid in the root node, while it can be read
   WallMs shown_floor_;
-  std::optional<SlotRecord> shown_record_;  // of the slot that is held
+  std::optional<SlotRecord> shown_record_;  // record of the held slot
   Meanwhile meanwhile_;
-  int dies_in_ = 0;  // 0: not
+  int dies_in_ = 0;  // 0: never
   bool dies_at_claim_ = false;
   bool dies_before_ = false;
 };
 
-// A process that draws its nonce once.
+// Random numbers of a process whose nonces are all equal.
 class StuckEntropy final : public Entropy {
  public:
   explicit StuckEntropy(uint64_t value) : value_(value | uint64_t{1} << 63) {}

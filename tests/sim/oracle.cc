@@ -28,8 +28,8 @@ void IssueOracle::Record(MachineId machine, int64_t claim, const Step& step) {
 
 void IssueOracle::Begin(MachineId machine, int64_t claim, const Step& step) {
   Spans& spans = machines_[machine.value()];
-  // Another claim of the machine id may still be in use, in a process that was paused: spans are
-  // then looked up by claim.
+  // Looks up the span by claim, because a paused process may still use an earlier claim of the
+  // machine id.
   auto own = spans.begin();
   while (own != spans.end() && own->second.claim != claim) ++own;
   const auto above = spans.upper_bound(step.tick.count());
@@ -39,7 +39,8 @@ void IssueOracle::Begin(MachineId machine, int64_t claim, const Step& step) {
     }
     own = spans.emplace(step.tick.count(), Span{claim, step.tick, step.first}).first;
   } else {
-    // Every span that begins between our first tick and this one would lie inside ours.
+    // A span that begins between the claim's first tick and this one would lie inside the claim's
+    // span.
     Require(std::next(own) == above, 1, "a tick was issued under two claims");
   }
   const auto next = std::next(own);

@@ -10,20 +10,21 @@
 
 namespace firn {
 
-// Knows every (machine id, tick, sequence number) that was ever issued, by any process, and throws
-// a Violation when one is issued twice or a tick is issued under two claims.
+// Records every (machine id, tick, sequence number) that any process issues. Throws a Violation if
+// one is issued twice, or a tick is issued under two claims.
 //
-// A claim's positions must rise; so the ticks of a claim lie between its first and its last, and
-// the spans of two claims of one machine id must not touch.
+// A claim's positions must rise. The ticks of a claim therefore lie between its first and its last,
+// and the spans of two claims of a machine id must not overlap.
 class IssueOracle {
  public:
-  // `claim` numbers claims from one, over all processes.
+  // Records issued ids. `claim`: number of the claim, from 1, over all processes.
   void Record(MachineId machine, int64_t claim, const Step& step);
 
-  // Whether none of the machine id's ticks in [from, to) was ever issued.
+  // Returns whether no tick of the machine id in [from, to) was ever issued.
   bool IsFree(MachineId machine, Tick from, Tick to) const;
 
-  // The highest tick issued under a machine id; the smallest possible one if there was none.
+  // Returns the highest tick issued under a machine id, or the smallest possible tick if none was
+  // issued.
   Tick Highest(MachineId machine) const;
 
   uint64_t ids() const { return ids_; }

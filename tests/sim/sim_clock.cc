@@ -6,7 +6,7 @@ namespace firn {
 namespace {
 
 constexpr int64_t kMillion = 1'000'000;
-// Followed at once: common/id/id_pace.h, rule 3.
+// The largest step that an id clock follows at once (common/id/id_pace.h, rule 3).
 constexpr Milliseconds kFollowed{5'000};
 
 }  // namespace
@@ -48,7 +48,7 @@ void HostClock::SetRight() { SetOff(Milliseconds(0), kNever); }
 
 void HostClock::SetOff(Milliseconds off, BootMs right_at) {
   Settle();
-  // It may have been ahead, and have been followed back.
+  // An id clock may have followed the clock while it was ahead.
   crept_ += std::clamp(off - Milliseconds(offset_ms_), Milliseconds(0), kFollowed);
   offset_ms_ = off.count();
   parts_per_million_ = 0;

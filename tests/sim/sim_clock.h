@@ -6,9 +6,9 @@
 
 namespace firn {
 
-// A machine's clocks, derived from the truth: a wall clock that can be off, drift and be set, and a
-// boot clock that restarts with each boot. A value: a copied machine continues with a copy of its
-// clocks.
+// A machine's clocks, derived from the true time: a wall clock that can be wrong, drift and be set,
+// and a boot clock that restarts with each boot. A value: a copied machine continues with a copy of
+// its clocks.
 class HostClock final : public Clock {
  public:
   // `truth` must outlive it and its copies.
@@ -21,18 +21,18 @@ class HostClock final : public Clock {
   void StepWall(Milliseconds by);
   void SetPace(int64_t parts_per_million);
   void SetRight();
-  // The wall clock is off by this until an operator or NTP corrects it: at the latest when the
-  // truth's boot clock shows `right_at`.
+  // Makes the wall clock wrong by `off` until an operator or NTP corrects it, at the latest when
+  // the boot clock of `truth` shows `right_at`.
   void SetOff(Milliseconds off, BootMs right_at);
 
-  // The present offset, until then.
+  // Keeps the present offset until `right_at`.
   void SetRightAt(BootMs right_at);
 
   void Reboot() { booted_ = truth_->Boot(); }
-  // The machine did not run for this long, and does not know it.
+  // Pauses the machine for `length`, which neither of its clocks counts.
   void Sleep(Milliseconds length);
 
-  // How far ahead an id clock can be through steps and drifts that it follows at once.
+  // Returns how far ahead an id clock can be because of steps and drifts that it follows at once.
   Milliseconds crept() const { return crept_ + Milliseconds(DriftAhead()); }
 
  private:

@@ -50,7 +50,7 @@ void SimDisk::Reboot(std::string boot_id, size_t which) {
 
 void SimDisk::GoBack(size_t which) {
   hint = older_hint;
-  // The lock file may not have existed yet.
+  // The lock file may not have existed in that state, so it may be a new file.
   if (which % 4 == 0) ++identity.lock.born_ns;
   if (grant_on_disk) BringBack(which);
 }

@@ -16,37 +16,37 @@ namespace firn {
 // Changes both records of a grant file by `change`, if they are valid.
 std::string RewriteGrant(const std::string& file, const std::function<void(GrantRecord&)>& change);
 
-// What survives a machine's process: the grant, in memory that is lost at the end of the boot, and
-// the hint, on a disk that may restore old contents at any time.
+// The data that outlive a machine's process: the grant, in memory that is lost at the end of the
+// boot, and the hint, on a disk that may return to an older state at any time.
 struct SimDisk {
   GrantIdentity identity;
   std::string grant = std::string(StateFolder::kGrantBytes, ' ');
-  // Earlier states of the grant, which a disk may restore.
+  // Earlier states of the grant, to which the disk may return.
   std::array<std::string, 8> older{};
   size_t writes = 0;
-  std::string backup{};  // of the grant; empty: none
+  std::string backup{};  // a backup of the grant; empty: none
   std::optional<std::string> hint{};
   std::optional<std::string> older_hint{};
   bool writes_fail = false;
   bool removal_fails = false;
   bool grant_on_disk = false;  // the error of a mutant
-  bool no_grant = false;       // there is no memory that is lost at the end of a boot
+  bool no_grant = false;       // the machine has no memory that is lost at the end of a boot
 
-  // The machine boots again, with another boot id.
+  // Reboots the machine, with another boot id.
   void Reboot(std::string boot_id, size_t which);
-  // The disk was lost and is back, within one boot, without the last writes.
+  // Loses the disk and restores it within the same boot, without the last writes.
   void GoBack(size_t which);
 
-  // Another machine's files are copied here, or a backup or one of the last states is restored.
-  // That is another file, even if it has the old one's inode number.
+  // Copies another machine's files here, or restores a backup or an earlier state. The result is a
+  // different file, even if it has the inode number of the old one.
   void PutInPlace(const SimDisk& source, bool same_inode);
   void PutBackup(size_t which, bool same_inode);
 
-  // What the newest valid record permits; nullopt if it is void, damaged or new. Read again only
-  // after a write.
+  // Returns the grant of the newest valid record, or nullopt if it is void, damaged or new. Reads
+  // the file again only after a write.
   const std::optional<Grant>& Permits();
-  // The same, if it was also written in this boot and into this very file: only then may a start
-  // resume it.
+  // Returns the grant that a start may resume, or null. It must have been written in this boot and
+  // to this file.
   const Grant* PermitsAStart();
   void Changed() { known_ = false; }
 
@@ -59,20 +59,20 @@ struct SimDisk {
   GrantIdentity permitted_as_;
 };
 
-// One process's view of a disk: fails or dies on demand, injects its mutant's errors, and checks
-// invariant 4: L never falls under a claim.
+// A process's view of a disk. It can fail, make the process die, and inject the errors of a mutant.
+// Checks invariant 4: L never falls under a claim.
 class SimStateFolder final : public StateFolder {
  public:
   SimStateFolder(SimDisk& disk, const MemoryTree& tree, Mutant mutant);
 
-  // The process dies in its `writes`-th write from now on: before, during or after it.
+  // Makes the process die before, during or after its `writes`-th write from now on.
   enum class Death { kBefore, kMidst, kAfter };
   void DieIn(int writes, Death how) {
     dies_in_ = writes;
     death_ = how;
   }
 
-  // A clean stop has begun.
+  // Records that a clean stop has begun.
   void Releasing() { releasing_ = true; }
 
   Status has_grant() const override {
@@ -94,8 +94,8 @@ class SimStateFolder final : public StateFolder {
   const MemoryTree& tree_;
   const Mutant mutant_;
   GrantIdentity identity_;
-  std::string boot_id_;  // as last seen
-  int dies_in_ = 0;      // 0: not
+  std::string boot_id_;  // the boot id last read
+  int dies_in_ = 0;      // 0: never
   Death death_ = Death::kBefore;
   bool releasing_ = false;
 };

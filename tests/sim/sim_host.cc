@@ -9,7 +9,7 @@
 namespace firn {
 namespace {
 
-// Maximum of one call.
+// Maximum number of ticks in one call.
 constexpr uint64_t kTicksMax = 20;
 
 MemoryCoordinator& InnerOf(FaultyCoordinator& link) {
@@ -38,7 +38,7 @@ SimHost::SimHost(SimShared& shared, int index, ClaimOptions options, SequencerOp
 }
 
 SimHost::~SimHost() {
-  if (running() && process_->link == nullptr) process_.reset();  // it mirrors another process
+  if (running() && process_->link == nullptr) process_.reset();  // mirrors another process
   Kill();
 }
 
@@ -94,13 +94,13 @@ ClaimHooks SimHost::Hooks(Process& process) {
 void SimHost::Start(bool is_connected) {
   if (running()) return;
   const uint64_t seed = shared_.dice.Next();
-  doubt_.reset();  // only memory is shared
+  doubt_.reset();  // a new process does not share the copied memory
   process_ = std::make_unique<Process>(*this, seed, ++shared_.pids, NewLink(*this));
   if (copy_ != nullptr) copy_->Follow(*this, seed);
   if (!is_connected) process_->link->Disconnect();
   const auto& permit = process_->start_permit;
   if (permit.has_value()) highest_bound_ = std::max(highest_bound_, permit->bound);
-  // Its hint may be another host's.
+  // The hint may come from another host.
   const Result<Hint> hint = ParseHint(disk_.hint.value_or(std::string()));
   if (hint.ok()) highest_bound_ = std::max(highest_bound_, hint->last);
   paused_until = {};
@@ -214,12 +214,13 @@ void SimHost::TickKeeper(const KeeperTime& now) {
   process_->keeper.Tick(now);
   if (SimHost* const follower = Follower()) follower->process_->keeper.Tick(now);
   const bool claims = process_->keeper.state() == ClaimState::kClaiming;
-  if (claims && before != ClaimState::kClaiming) {  // since its clocks were read, before a pause
+  if (claims && before != ClaimState::kClaiming) {  // counts from the clock readings, which may be
+                                                    // from before a pause
     process_->claims_since = shared_.clock.Boot() - (clock_.Boot() - now.clocks.boot);
   }
   if (shared_.trace && before != process_->keeper.state()) Trace(Status());
   if (process_->keeper.tenure() != nullptr) {
-    skew_ = std::max(skew_, now.id_time - shared_.clock.Wall());
+    skew_ = std::max(skew_, std::min(now.id_time, now.clocks.wall) - shared_.clock.Wall());
     LookAtClaim();
     return JudgeIdClock(now.id_time);
   }
@@ -243,7 +244,7 @@ Milliseconds SimHost::Left() {
 
 void SimHost::Issue(uint64_t want) {
   if (!running() || !process_->user.has_claim()) return;
-  // A call for more than L allows is refused as a whole.
+  // A call for more ids than L permits is refused entirely.
   want = std::min(want, kTicksMax * options_.layout.ids_per_tick());
   if (process_->stale_read.has_value()) {
     TakeAt(*std::exchange(process_->stale_read, std::nullopt), want);
@@ -281,8 +282,8 @@ void SimHost::Record() {
       shared_.book.holders().Note(machine, process_->pid, process_->user.number(),
                                   layout.StartOf(tick), layout.StartOf(tick + 1));
     }
-    // No matter which of two copies issues it: below the last bound that both know, nothing is
-    // promised until one of them was detected.
+    // Skips ids below the last bound that both copies of a machine know. They may be duplicated
+    // until one copy has been detected.
     if (layout.StartOf(tick) < process_->excused) continue;
     if (doubt_.has_value() && layout.StartOf(tick) < doubt_->bound) continue;
     shared_.oracle.Record(machine, process_->user.number(),

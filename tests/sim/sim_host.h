@@ -25,7 +25,7 @@ namespace firn {
 
 // State that all hosts of a simulation share. Owned by the world.
 struct SimShared {
-  VirtualClock& clock;  // the truth
+  VirtualClock& clock;  // the true time
   HostClock& registry_clock;
   MemoryTree& tree;
   IssueOracle& oracle;
@@ -33,16 +33,17 @@ struct SimShared {
   SeededEntropy& dice;
   const FaultRates& rates;
   Mutant mutant = Mutant::kNone;
-  bool judging = true;  // every invariant is checked, not only the oracle's
+  bool judging = true;  // check every invariant, not only those of the oracle
   bool trace = false;
-  bool strict = false;  // clock policy of all
-  bool probes = false;  // an id is taken in each round, to compare it with the reported readiness
-  bool generations = false;  // a copied machine sees that it is one
-  bool tags = false;         // processes follow tags beside their claims
-  bool gap = false;          // the registry lost data, and was not restored yet
+  bool strict = false;       // clock policy of all hosts
+  bool probes = false;       // take an id in each round, to check the reported readiness
+  bool generations = false;  // a copied machine detects that it is a copy
+  bool tags = false;         // processes also follow tags
+  bool gap = false;          // the registry has lost data and is not restored yet
   int64_t claims = 0;        // adopted so far
   int64_t pids = 0;          // processes so far
-  // Sessions and when they end, unless their host was only cut off and reconnects.
+  // Sessions and their end times. A session does not end if its host was only disconnected and
+  // reconnects in time.
   std::vector<std::pair<int64_t, BootMs>> expiring{};
 
   void Trace(const std::string& what) const;
@@ -62,47 +63,47 @@ class SimHost {
 
   // --- its life ---------------------------------------------------------------------------------
   void Start(bool connected);
-  // The process ends at once; its session remains, and so do its late writes, in ghost().
+  // Kills the process. Its session and its late writes remain (ghost_).
   void Kill();
   void Reboot();
-  // Its disk is lost, with the process on it, and returns in an earlier state.
+  // Kills the process and returns the disk to an earlier state.
   void LoseDisk();
-  void Stop();  // cleanly: takes some rounds
-  // Runs a round of its control loop; the process may die in it on demand.
+  void Stop();  // a clean stop, which takes some rounds
+  // Runs a round of the control loop. The process may die in it, if requested.
   void Step();
   // Takes up to `want` ids.
   void Issue(uint64_t want);
-  // Continues a paused call: the clocks were read and a tick computed before the pause.
+  // Pauses the process after it has read the clocks. It continues with these readings.
   void PauseInStep();
   void DieSoon();
-  // Runs this before its process sends the next request; the process learns of it later.
+  // Runs `meanwhile` before the process sends its next claim or renewal.
   void StopBeforeNextClaimOrRenewal(SeamCoordinator::Meanwhile meanwhile);
   void RunGhost();
 
   // --- copies of it (sim_twin.cc) ---------------------------------------------------------------
-  // `copy` is kept in the state of each process that starts here, until it is told to differ.
+  // Keeps `copy` in the state of each process that starts here, until TakeSnapshot.
   void KeepCopyIn(SimHost& copy) { copy_ = &copy; }
-  // Whether there is a copy of the running process, and it holds a claim.
+  // Returns whether the running process has a copy and holds a claim.
   bool has_copy() const;
-  // The copy stays in its present state, asleep.
+  // Freezes the copy in its present state and returns it.
   SimHost& TakeSnapshot();
-  // The copy continues, as a machine that does not know for how long it slept.
+  // Continues the copy, as a machine that does not know how long it was paused.
   void Resume(Milliseconds slept, BootMs clock_right_at);
-  // Whether a copy exists that may continue with its claim.
+  // Returns whether a copy may continue with the same claim.
   bool in_doubt() const { return doubt_.has_value(); }
 
   bool running() const { return process_ != nullptr; }
   // Null while it holds no claim.
   const Tenure* tenure() const { return running() ? process_->keeper.tenure() : nullptr; }
-  bool Serves();  // tries to take one id
+  bool Serves();  // returns whether it can issue an id now
   bool renews() const { return running() && process_->keeper.state() == ClaimState::kHolding; }
   int64_t session() const;
   void Disconnect();
   void Reconnect();
-  void EndFaults();  // of its connection
-  // The registry's servers go down with all requests in flight; it reconnects later.
+  void EndFaults();  // ends the faults of its connection
+  // Fails the registry's servers with all requests in flight. The process reconnects later.
   void LoseConnection();
-  // No fault keeps its process from reading the registry.
+  // Returns whether its process can read the registry.
   bool can_look() const {
     return connected() && !process_->stale_time.has_value() && paused_until <= shared_.clock.Boot();
   }
@@ -113,19 +114,20 @@ class SimHost {
   HostClock& clock() { return clock_; }
   int index() const { return index_; }
   uint32_t rack() const { return options_.rack; }
-  // Its process's report for an operator; nothing if there is no process.
+  // Returns the process's report to an operator, or nullopt if no process runs.
   std::optional<ProviderReport> Report() const;
-  // How far ahead of the truth any id clock here ever was: alarms reported it.
+  // Returns how far a wrong wall clock ever led the id clock of this host ahead of the true time.
+  // Alarms have reported it.
   Milliseconds skew() const { return skew_; }
-  // How far its id clock is ahead of its wall clock now.
+  // Returns how far its id clock is ahead of its wall clock now.
   Milliseconds Lead();
-  // From its id clock to its bound.
+  // Returns the time from its id clock to its bound.
   Milliseconds Left();
   BootMs paused_until{};
 
  private:
   struct Process {
-    // Without a link it mirrors another process.
+    // A process without a connection mirrors another one.
     Process(SimHost& host, uint64_t seed, int64_t pid,
             std::unique_ptr<FaultyCoordinator> connection);
 
@@ -141,22 +143,22 @@ class SimHost {
     std::optional<HostTags> tags;
     std::optional<Grant> start_permit;
     int64_t checked_claim = 0;  // the claim whose base was checked
-    BootMs claims_since{};      // the truth's, of its present or last attempt
+    BootMs claims_since{};      // true time at which its present or last claim attempt began
     std::optional<KeeperTime> stale_time{};
-    std::optional<Now> stale_read{};        // a paused call's reading of the clocks
-    std::optional<BootMs> refused_since{};  // at every check since then
-    WallMs excused{};                       // of its claim, by the book
-    WallMs limit{};                         // of the keeper, as of its last Tick
-    int64_t alarms = 0;  // that it has raised, and of those before its present claim
+    std::optional<Now> stale_read{};        // clock readings of a paused call
+    std::optional<BootMs> refused_since{};  // since when every check was refused
+    WallMs excused{};                       // exemption of its claim, from the book
+    WallMs limit{};                         // the keeper's limit at its last Tick
+    int64_t alarms = 0;  // number of its alarms, and of those before its present claim
     int64_t old_alarms = 0;
   };
 
-  // A claim that two copies of a machine know, with the words that both of them had.
+  // A claim that two copies of a machine hold, with the words that both copies know.
   struct Doubt {
     Nonce nonce;
     Nonce word;
     Nonce pending_word;
-    WallMs bound;  // the highest that both of them can reach
+    WallMs bound;  // the highest bound that both copies can reach
 
     bool BothKnow(const Nonce& of_record) const {
       return of_record == word || (!pending_word.zero() && of_record == pending_word);
@@ -191,9 +193,9 @@ class SimHost {
   const SequencerOptions sequencer_;
   SimDisk disk_;
   HostClock clock_;
-  WallMs highest_bound_;  // of any process here, for the witness
+  WallMs highest_bound_;  // highest bound of any process on this host, for the witness
   Milliseconds skew_{0};
-  // The lead over the truth, by claims of this boot that had to begin there or took long.
+  // Permitted lead over the true time, because claims of this boot had to begin ahead or took long.
   Milliseconds led_{0};
   std::unique_ptr<Process> process_;
   SimHost* copy_ = nullptr;

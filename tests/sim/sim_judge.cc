@@ -8,10 +8,10 @@
 namespace firn {
 namespace {
 
-// How far a clock that agrees with the registry's may be ahead, and drift further.
+// Maximum lead of a clock that agrees with the registry's, including later drift.
 constexpr Milliseconds kLeadMax{60'000};
 
-// How far ahead of the id clock a claim's holder may have used it.
+// Maximum time ahead of the id clock for which a claim's holder may have issued ids.
 constexpr Milliseconds kUsedAhead{3'000};
 
 }  // namespace
@@ -50,12 +50,13 @@ void SimHost::JudgeNewClaim(const Tenure& tenure, const ClaimBook::Entry& entry)
   Require(terms.base >= base_min, 3, "a claim begins below ids of others");
   const firn::Tick first =
       std::max(tenure.claim()->first_tick(), options_.layout.FirstTickFrom(process_->excused));
-  // A copy that was stopped before it was detected resumes the claim that both of them know.
+  // A copy that was stopped before it was detected may resume the shared claim, so its ticks may be
+  // used.
   Require(doubt_.has_value() ||
               shared_.oracle.IsFree(terms.machine, first, options_.layout.TickAt(terms.bound)),
           3, "a claim contains ticks that were already issued");
   const WallMs truth = shared_.clock.Wall();
-  // A clock may be further ahead by the duration of the answer that it was compared with.
+  // A clock may be further ahead by the round-trip time of the answer with which it was compared.
   if (!offline) led_ = std::max(led_, shared_.clock.Boot() - process_->claims_since);
   Require(terms.base <=
               std::max({base_min, entry.base_reason, truth + led_ + clock_.crept() + kLeadMax}),
@@ -70,7 +71,8 @@ void SimHost::JudgeNewClaim(const Tenure& tenure, const ClaimBook::Entry& entry)
   led_ = std::max(led_, terms.base - truth);
 }
 
-// It may lead because a claim had to begin there, or because the wall clock advanced in steps.
+// Checks the lead of the id clock. It may be ahead because a claim had to begin ahead, or because
+// it followed steps of the wall clock.
 void SimHost::JudgeIdClock(WallMs id_time) const {
   Require(!shared_.judging || id_time <= shared_.clock.Wall() + led_ + clock_.crept() + kLeadMax,
           10, "the id clock of a holder is far ahead for no reason");
@@ -87,7 +89,8 @@ void SimHost::JudgeEnd(const KeeperTime& now, WallMs bound) {
           "a claim was taken from its holder before its bound without an alarm");
 }
 
-// Invariant 12: the reported readiness is true, except for the second that a fault may last.
+// Checks invariant 12: the reported readiness is correct, except for at most a second after a
+// fault.
 void SimHost::JudgeReadiness(const KeeperTime& now) {
   SimUser& user = process_->user;
   user.NoteReadiness(process_->keeper, now);
@@ -108,7 +111,8 @@ void SimHost::JudgeReadiness(const KeeperTime& now) {
   }
 }
 
-// Invariant 15: under a claim that issues ids, a plain tag is served, whatever the registry lost.
+// Checks invariant 15: under a claim that issues ids, plain tags are served even if the registry
+// has lost data.
 void SimHost::JudgeTags() const {
   if (!process_->tags) return;
   const std::optional<Refusal> why = process_->tags->WhyNotDefault();

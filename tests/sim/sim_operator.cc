@@ -7,6 +7,7 @@
 #include "registry/cluster/cluster_setup.h"
 #include "registry/cluster/past_holders.h"
 #include "registry/cluster/records.h"
+#include "registry/operate/restore_policy.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "registry/seam/node_version.h"
 #include "tests/sim/violation.h"
@@ -15,10 +16,11 @@
 namespace firn {
 namespace {
 
-// Limit of one restore of a small cluster, complete or not.
+// Upper limit of the multis that a restore of a small cluster sends.
 constexpr uint64_t kRestoreMultis = 10;
+constexpr size_t kDocumentsMax = 3;
 
-// No node may be left at version -1.
+// Returns the version `sets` writes before `version`, but not -1, at which no node may remain.
 int64_t SetsBefore(int64_t version, int64_t sets) {
   const auto before = static_cast<int32_t>(static_cast<uint32_t>(version - sets));
   return before == kUnguardedVersion ? kUnguardedVersion - 1 : before;
@@ -34,10 +36,15 @@ void SimOperator::MakeCluster() {
   for (const Slot slot : Slots()) shared_.tree.SetVersion(SlotPath(slot), NearTheWrap());
 }
 
-// Sets versions so that the next sets come to where versions wrap, or to -1.
+// Returns a version from which the next writes reach the wrap, or -1.
 int64_t SimOperator::NearTheWrap() {
   const auto left = static_cast<int64_t>(shared_.dice.Below(30));
   return OneIn(2) ? INT32_MAX - left : kUnguardedVersion - 1 - left;
+}
+
+void SimOperator::SaveBackup() {
+  backup_ = shared_.tree.Save();
+  TakeDocument();
 }
 
 void SimOperator::MakeClusterUnder(WallMs floor) {
@@ -66,7 +73,7 @@ bool SimOperator::LoseAndInit(const std::function<bool()>& announced) {
   if (made.ok()) {
     shared_.Trace("a cluster was created");
     shared_.gap = false;
-    lifted_.reset();
+    documents_.clear();
     backup_.reset();
     return true;
   }
@@ -88,12 +95,12 @@ void SimOperator::LoseData() {
 }
 
 void SimOperator::Lose(const MemoryTree::Image* back_to, bool sessions_end) {
-  // Requests in flight do not reach servers that are restarted.
+  // Requests in flight are lost, because the registry's servers restart.
   for (const auto& host : hosts_) host->LoseConnection();
   const auto sessions = sessions_end ? MemoryTree::Sessions::kEnd : MemoryTree::Sessions::kStay;
   shared_.tree.Load(back_to == nullptr ? MemoryTree::Image() : *back_to, sessions);
   if (sessions_end) shared_.expiring.clear();
-  // Sessions that were restored with the data are not reported to any client.
+  // No client has the sessions that were restored with the data.
   for (const Slot slot : Slots()) {
     const auto live = shared_.tree.Peek(LivePath(slot));
     if (!live.has_value()) continue;
@@ -147,7 +154,7 @@ void SimOperator::RecreateSlotUpTo(const SlotNumbers& known, int64_t sets_left,
   shared_.tree.Load({}, MemoryTree::Sessions::kStay);
   shared_.book.NoteLoss();
   MakeClusterUnder(floor + 3 * facts.window);
-  lifted_ = {floor + 3 * facts.window, facts.now};
+  TakeDocument();
   shared_.tree.SetVersion(kMetaPath, known.meta_version);
   shared_.tree.SetVersion(known.path, SetsBefore(known.version, sets_left));
   for (const auto& host : hosts_) {
@@ -174,7 +181,7 @@ void SimOperator::TryRestore() {
   }
 }
 
-// The operator's connection is lost: before one of the writes, or before the answer to it.
+// Interrupts the operator's connection before one of the writes, or before its answer.
 FaultPlan SimOperator::Interruption() {
   const Fate::Kind kind = OneIn(2) ? Fate::Kind::kRefused : Fate::Kind::kAnswerLost;
   return [left = shared_.dice.Below(kRestoreMultis), kind](Verb verb) mutable {
@@ -184,7 +191,7 @@ FaultPlan SimOperator::Interruption() {
   };
 }
 
-// A second operator interferes, and gets as far as possible.
+// Runs a second operator's restore in the middle of the first one.
 FaultPlan SimOperator::Crossing() {
   FaultPlan second = OneIn(2) ? Interruption() : FaultPlan();
   return [this, left = shared_.dice.Below(kRestoreMultis), second](Verb verb) mutable {
@@ -204,14 +211,28 @@ RestoreFacts SimOperator::Facts() const {
     if (const auto report = host->Report()) AddReport(*report, facts);
     facts.skew_max = std::max(facts.skew_max, host->skew());
   }
-  // Ids have run ahead of all clocks since then, and the server that used them may not report.
-  if (lifted_.has_value()) facts.bounds.push_back({lifted_->floor + (facts.now - lifted_->at)});
+  if (shared_.mutant == Mutant::kDocumentsIgnored) return facts;
+  LedgerFacts known{.documents = documents_};
+  for (const Backup& document : documents_) {
+    known.backup = known.backup ? *MergeBackups(document, *known.backup) : document;
+  }
+  AddDocuments(known, Audit(), facts);
   return facts;
+}
+
+void SimOperator::TakeDocument() {
+  MemoryCoordinator coordinator(shared_.tree);
+  BlockingCoordinator registry(coordinator, shared_.clock);
+  static_cast<void>(registry.Connect(Milliseconds(0)));
+  const Result<Backup> document = ReadBackup(registry, "/firn/sim", shared_.clock.Wall());
+  if (!document.ok()) return shared_.Trace("no backup: " + document.status().message());
+  documents_.push_back(*document);
+  if (documents_.size() > kDocumentsMax) documents_.erase(documents_.begin());
 }
 
 // Returns true if the restore was completed.
 bool SimOperator::RunRestore(FaultPlan plan) {
-  // First sets the clock right, as the runbook says: the floor is computed from it.
+  // Corrects the clock first, as the runbook says, because the floor is computed from it.
   shared_.registry_clock.SetRight();
   FaultyCoordinator coordinator(std::make_unique<MemoryCoordinator>(shared_.tree), shared_.clock,
                                 std::move(plan));
@@ -223,7 +244,7 @@ bool SimOperator::RunRestore(FaultPlan plan) {
     return false;
   }
   shared_.gap = false;
-  lifted_ = {restored->floor, shared_.clock.Wall()};
+  TakeDocument();
   shared_.Trace("restored, floor " + std::to_string(restored->floor.ms()));
   return true;
 }

@@ -8,6 +8,7 @@
 
 #include "common/base/units.h"
 #include "registry/cluster/cluster_setup.h"
+#include "registry/operate/backup.h"
 #include "registry/operate/restore.h"
 #include "tests/sim/sim_host.h"
 #include "tests/sim/sim_sizes.h"
@@ -16,11 +17,11 @@
 
 namespace firn {
 
-// The operator of a simulated cluster's registry: creates it, backs it up, loses it, deletes
-// records and restores it. The operator knows only the tree, the reports of running servers, how
-// wrong clocks have been (--skew_max_ms), and where ids began after the last restore
-// (--set=floor).
-// A restore may be interrupted or run concurrently with another one.
+// The operator of a simulated registry: creates it, makes backups, loses its data, deletes records
+// and restores it. A restore uses only the tree, the reports of running servers, the largest clock
+// error (--skew_max_ms), and the files of `firn backup` (--from): one of each cluster that was
+// created or restored, and one of each backup. It may be interrupted, or run concurrently with
+// another one.
 class SimOperator {
  public:
   using Hosts = std::vector<std::unique_ptr<SimHost>>;
@@ -30,23 +31,23 @@ class SimOperator {
       : shared_(shared), sizes_(sizes), hosts_(hosts) {}
 
   void MakeCluster();
-  void SaveBackup() { backup_ = shared_.tree.Save(); }
+  void SaveBackup();
 
-  // Rolls the registry back to the backup, or wipes it. Sessions end with the data, or outlive
-  // them: a backup may contain them.
+  // Rolls the registry back to the backup, or wipes it. Sessions end or remain, since a backup may
+  // contain them.
   void LoseData();
 
-  // Wipes the registry, and creates a cluster as `firn init --brand_new` does, unless `announced`
-  // returns true: then restores the lost cluster. Returns whether a cluster was created.
+  // Wipes the registry. If `announced` returns true, restores the lost cluster. Otherwise creates a
+  // cluster, as `firn init --brand_new` does. Returns whether it was created.
   bool LoseAndInit(const std::function<bool()>& announced);
 
   // Deletes one slot's record, whether or not the slot is held.
   void DeleteRecord();
 
-  // Wipes the registry, re-creates it above everything that is known, and uses it until the root
-  // node and a record have the very versions that a host remembers of them; sessions remain. The
-  // host is a holder that is cut off, or one that is stopped between reading and writing and is not
-  // notified before it writes.
+  // Wipes the registry, re-creates it above all known bounds, and writes to it until the root node
+  // and a record have the versions that a host remembers. Sessions remain. The host is a holder
+  // that is disconnected, or a process that is paused between reading and writing and gets no
+  // notification before it writes.
   void RepeatNumbers(SimHost& host);
 
   // Restores completely, without interruption.
@@ -54,14 +55,15 @@ class SimOperator {
   // Restores, perhaps incompletely, and perhaps concurrently with a second restore.
   void TryRestore();
 
-  // The purpose of restoring: no data are lost, nothing is frozen, and every record exists.
+  // Returns whether the registry is fully restored: no data are lost, the cluster is not frozen,
+  // and every record exists.
   bool IsWhole() const;
 
-  // How long a claimant may have to wait for a slot without a holder: until its bound, which a
-  // wrong clock may have put far ahead.
+  // Returns how long a server may have to wait for a slot without a holder: until the slot's bound,
+  // which a wrong clock may have set far ahead.
   Milliseconds LongestWait() const;
 
-  // Returns the registry's contents as text, for the message about a broken promise.
+  // Returns the registry's contents as text, for the message of a violation.
   std::string RegistryText() const;
 
  private:
@@ -70,9 +72,11 @@ class SimOperator {
   void MakeClusterUnder(WallMs floor);
   int64_t NearTheWrap();
   Status Make(ClusterPlan plan);
-  // `back_to`: null: an empty registry.
+  // Replaces the registry by `back_to`; null: by an empty registry.
   void Lose(const MemoryTree::Image* back_to, bool sessions_end);
   RestoreFacts Facts() const;
+  // Adds a document of the registry, if it can be read.
+  void TakeDocument();
   bool RunRestore(FaultPlan plan);
   FaultPlan Interruption();
   FaultPlan Crossing();
@@ -81,15 +85,9 @@ class SimOperator {
   SimShared& shared_;
   const SimSizes& sizes_;
   const Hosts& hosts_;
-  // The earliest begin of ids since the operator last created or restored the cluster.
-  struct Lifted {
-    WallMs floor;
-    WallMs at;
-  };
-
   std::string uuid_;
-  bool replaces_ = false;  // the next restore replaces a cluster that was never used
-  std::optional<Lifted> lifted_;
+  bool replaces_ = false;          // the next restore replaces a cluster that was never used
+  std::vector<Backup> documents_;  // of this cluster
   std::optional<MemoryTree::Image> backup_;
 };
 

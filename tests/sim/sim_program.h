@@ -18,10 +18,10 @@ namespace firn {
 // --seconds applies to all seeds together, or to each mutant; --seeds and --steps remove that
 // limit.
 //
-// --seed today: seeds that depend on the date in UTC, printed with the result.
-// --steps: starts no other seed once so many steps have been counted.
-// --duplicates: only an id that is issued twice counts as a violation.
-// --digests: prints a digest of each seed's writes to the registry, to compare two builds.
+// --seed today: seeds that depend on the date in UTC, printed with the result. --steps: starts no
+// further seed after this number of steps. --duplicates: only an id that is issued twice counts as
+// a violation. --digests: prints a digest of each seed's writes to the registry, to compare two
+// builds.
 struct SimArguments {
   uint64_t seed = 1;
   uint64_t seeds = UINT64_MAX;
@@ -37,18 +37,18 @@ struct SimArguments {
 // Counts of a world, by name.
 using SimCounts = std::vector<std::pair<std::string_view, int64_t>>;
 
-// A simulation: worlds, each created from a seed, and the errors that its worlds must find.
+// A simulation: worlds, each created from a seed, and the mutants that the worlds must catch.
 struct SimProgram {
-  // Runs the world of a seed, with the mutant of that number or with none (-1), adds its counts to
-  // `counts`, and throws a std::runtime_error if a promise was broken.
+  // Runs the world of a seed, with the mutant of that number (-1: none). Adds its counts to
+  // `counts`. Throws a std::runtime_error if a promise was broken.
   using RunWorld = std::function<void(uint64_t seed, int mutant, const SimArguments& arguments,
                                       SimCounts& counts)>;
 
   std::string_view name;
   std::vector<std::string_view> mutants{};
   RunWorld run{};
-  // A run of at least `seeds_for_all` seeds without a mutant fails if one of these counts is 0:
-  // what never happens is not tested.
+  // A run of at least `seeds_for_all` seeds without a mutant fails if one of these counts is 0,
+  // because such events would not be tested.
   std::vector<std::string_view> must_happen{};
   uint64_t seeds_for_all = 50;
 };
@@ -56,9 +56,9 @@ struct SimProgram {
 // Prints the digest of a world's writes, if --digests is set.
 void TellDigest(const SimArguments& arguments, uint64_t seed, uint64_t digest);
 
-// Runs seed after seed from the first one on, until one fails, or the number or the time is
-// reached; or does so for each requested mutant. Prints the result and returns the exit code: 0 if
-// no promise was broken, or every mutant was caught; 1 otherwise; 2 for wrong arguments.
+// Runs one seed after another until one fails or a limit is reached, or does so for each requested
+// mutant. Prints the result and returns the exit code: 0 if no promise was broken, or every mutant
+// was caught; 1 otherwise; 2 for invalid arguments.
 int RunSimProgram(const SimProgram& program, int argc, char** argv);
 
 // An error that a simulation injects.
@@ -66,10 +66,10 @@ template <typename Kind>
 struct MutantRow {
   Kind mutant;
   std::string_view name;
-  std::string_view breaks = "";  // part of what() of the violation by which it must be caught
+  std::string_view breaks = "";  // part of what() of the violation that must catch it
 };
 
-// Runs the program with worlds of this type, which draw everything from the seed.
+// Runs the program with worlds of this type.
 template <typename World, typename Kind, size_t N>
 int RunSim(SimProgram program, const MutantRow<Kind> (&mutants)[N], int argc, char** argv) {
   for (const MutantRow<Kind>& row : mutants) program.mutants.push_back(row.name);
@@ -84,7 +84,7 @@ int RunSim(SimProgram program, const MutantRow<Kind> (&mutants)[N], int argc, ch
     }
     counts = world.Counts();
     TellDigest(arguments, seed, world.digest());
-    // Another violation that a mutant causes does not count as catching it.
+    // Another violation does not count as catching the mutant.
     if (!violation.empty() && violation.find(row.breaks) != std::string::npos) {
       throw std::runtime_error(violation + " [" + world.text() + "]");
     }

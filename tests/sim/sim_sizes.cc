@@ -28,7 +28,7 @@ constexpr int64_t kHourMs = 3'600'000;
 constexpr int64_t kDayMs = 24 * kHourMs;
 constexpr int64_t kYearMs = 365 * kDayMs;
 
-// A layout that ends during the seed: claims are made until a day before.
+// Returns a layout that ends during the seed. Servers claim until a day before its end.
 std::string EndingLayout(SeededEntropy& dice) {
   const int64_t left_ms = kDayMs + static_cast<int64_t>(dice.Below(10 * kHourMs));
   const int64_t epoch_ms = kSimStart.ms() + left_ms - (int64_t{1} << 30);
@@ -41,7 +41,7 @@ Milliseconds DrawOff(SeededEntropy& dice) {
   static constexpr int64_t kFarthest[] = {10 * kHourMs, 10 * kHourMs, 5 * kDayMs, 90 * kYearMs};
   const int64_t farthest = kFarthest[dice.Below(4)];
   const auto off = static_cast<int64_t>(dice.Below(static_cast<uint64_t>(farthest)));
-  // Not before 1970, where clocks without a battery begin.
+  // Clocks without a battery begin in 1970, so the time is never earlier.
   return Milliseconds(dice.Below(2) == 0 ? off : -std::min(off, kSimStart.ms()));
 }
 
@@ -54,8 +54,8 @@ SimSizes SimSizes::Draw(SeededEntropy& dice) {
   SimSizes sizes;
   sizes.hosts = below(kHostsMax) + 1;
   sizes.slots = dice.Below(3) == 0 ? 1 : static_cast<uint32_t>(dice.Below(kSlotsMax)) + 1;
-  // Some seeds have every fault; others have frequent faults of some kinds and none of others: all
-  // of them at once hide the effect of two of them together.
+  // Some seeds have every kind of fault. Others have some kinds often and other kinds never,
+  // because many kinds together can hide the combined effect of two.
   sizes.weights = {4, 6, 4, 5, 3, 5, 6, 5, 4, 8, 2};
   if (dice.Below(2) == 0) Vary(sizes.weights, dice);
   sizes.registry_weights = {4, 6, 4, 2, 2, 2, 1, 3, 2};
@@ -91,7 +91,7 @@ SimSizes SimSizes::Draw(SeededEntropy& dice) {
                  .delay_max = Milliseconds(10 + below(2'000)),
                  .late_max = Milliseconds(100 + below(30'000)),
                  .time_limit = Milliseconds(200 + below(3'000))};
-  if (dice.Below(4) == 0) sizes.rates = {};  // without faults of the registry others show
+  if (dice.Below(4) == 0) sizes.rates = {};  // faults of the registry can hide other faults
   return sizes;
 }
 

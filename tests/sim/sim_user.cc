@@ -7,7 +7,7 @@
 namespace firn {
 namespace {
 
-// Time passes only when the world says so, so a tick is never kept.
+// No processor cycles: only the world advances the time.
 constexpr bool kUseCycles = false;
 
 }  // namespace
@@ -51,7 +51,8 @@ WallMs SimUser::SetIdClock(WallMs time, Now now) {
 Verdict SimUser::Take(uint64_t want) {
   call_.Begin({.count = static_cast<int64_t>(want)});
   const Verdict verdict = snowflake_.Issue(call_);
-  // A holder must not report that it is ready while all calls wait for its grant.
+  // Counts a wait for the grant as a refusal: a holder must not report that it is ready while all
+  // calls wait.
   const bool late = verdict == Verdict::kWait && call_.refusal().reason == Reason::kNotReady;
   return late ? Verdict::kRefused : verdict;
 }

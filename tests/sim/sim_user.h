@@ -38,26 +38,26 @@ class SimUser final : public ClaimUser {
   Strategy& strategy() { return snowflake_; }
   // Number of the claim, over all processes.
   int64_t number() const { return number_; }
-  // A copy's claim has the number of the copied one.
+  // Sets the number of the claim, because a copy has the number of the original.
   void CountAs(int64_t number) { number_ = number; }
 
-  // The id clock after a fresh reading of both clocks, and without one.
+  // Time reads both clocks and returns the id clock; time returns it without reading them.
   WallMs Time() { return id_clock_.Advance(clock_.Read()); }
   WallMs time() const { return id_clock_.Last(); }
   IdClock& id_clock() { return id_clock_; }
 
-  // Asks for ids now, or with a reading of the clocks from before a pause. Ids in runs() count as
-  // issued whatever the verdict.
+  // Requests ids with the present time, or with clock readings from before a pause. Ids in runs()
+  // count as issued for every verdict.
   Verdict Take(uint64_t want);
   Verdict TakeAt(const Now& then, uint64_t want);
   const Runs& runs() const { return call_.runs(); }
 
-  // The reason that a server would report.
+  // Updates the readiness that a server would report. why_not_ready returns the reason.
   void NoteReadiness(const ClaimKeeper& keeper, const KeeperTime& now);
   const std::optional<std::string>& why_not_ready() const { return readiness_.why_not(); }
 
  private:
-  // The machine's clocks, unless a thread was paused after it had read them.
+  // The machine's clocks, or fixed readings for a thread that was paused after it had read them.
   class ReadClock final : public Clock {
    public:
     explicit ReadClock(const Clock& clock) : clock_(clock) {}

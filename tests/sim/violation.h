@@ -5,7 +5,7 @@
 
 namespace firn {
 
-// A promise of the protocol was broken: thrown where it is detected; ends the seed.
+// A broken promise of the protocol. Thrown where it is detected; ends the seed.
 class Violation : public std::runtime_error {
  public:
   Violation(int invariant, const std::string& what)
@@ -16,7 +16,7 @@ inline void Require(bool holds, int invariant, const char* what) {
   if (!holds) throw Violation(invariant, what);
 }
 
-// A simulated process dies in the middle of an operation; caught by its host.
+// Thrown when a simulated process dies in the middle of an operation. Its host catches it.
 struct ProcessDies {};
 
 }  // namespace firn

@@ -15,7 +15,7 @@ bool ReadsFrozen(const MemoryTree& tree) {
 
 }  // namespace
 
-// A root node that would be left at version -1 is set twice.
+// The second write is not a slot's record if the root node is set twice, to avoid version -1.
 bool SetsASlot(const std::vector<Write>& writes) {
   return writes.size() > 1 && writes[1].kind == Write::Kind::kSet &&
          writes[1].path.starts_with(kMachinesPath);
@@ -48,8 +48,8 @@ void ClaimBook::Applied(MachineId machine, const SlotRecord& before, const SlotR
   JudgeClaim(before, after, disk);
 }
 
-// Independent of any host's clock: a day ahead of the registry's own clock, or of where ids have
-// come since an operator raised them ahead of it.
+// Checks a new bound against a limit that does not depend on a host's clock: one day ahead of the
+// registry's clock, or of the time that ids have reached since an operator raised the floor.
 void ClaimBook::JudgeBound(const SlotRecord& before, const SlotRecord& after) const {
   if (after.bound <= before.bound) return;
   const auto root = tree_.Peek(kMetaPath);
@@ -57,7 +57,7 @@ void ClaimBook::JudgeBound(const SlotRecord& before, const SlotRecord& after) co
   if (!meta.ok()) return;
   const WallMs now = truth_.Wall();
   const Milliseconds since = std::max(now - root->stat.modified, Milliseconds(0));
-  // By the registry's clock as servers accept it: its small steps and drifts are followed.
+  // Servers accept small steps and drifts of the registry's clock.
   const Milliseconds followed = registry_clock_.crept() + kBelievedOff;
   Require(after.bound <= std::max(now, meta->floor + since) + kPoisonAhead + followed, 9,
           "a bound was set more than a day ahead of the registry's clock");
@@ -74,8 +74,8 @@ void ClaimBook::JudgeClaim(const SlotRecord& before, const SlotRecord& after, Si
   const WallMs base_min = inherits ? permit->limit : others;
   const Entry made{meta_node->stat.version, after.bound, base_min, std::max(base_min, others)};
   const auto [known, fresh] = entries_.emplace(after.nonce, made);
-  // A process that got no answer sends the same write again. The registry may have forgotten the
-  // first one.
+  // A process without an answer sends the same write again. The registry may have lost the first
+  // one.
   const bool again =
       lost_ && known->second.meta_version == made.meta_version && known->second.bound == made.bound;
   Require(fresh || again, 5, "a nonce was used in two attempts");
@@ -109,14 +109,29 @@ bool Witness::Unpromised(const Node& before, const Write& set) const {
   return renews && !book_.IsLast(book_.MachineAt(set.path), record, host_);
 }
 
-// Servers write the root node only to freeze it.
+void Witness::Read(const std::string& path, ReadDone done, Changed changed) {
+  if (path != kMetaPath) return inner_->Read(path, std::move(done), std::move(changed));
+  const auto note = [this, done = std::move(done)](Result<Node> root) {
+    const auto meta = root.ok() ? ParseMeta(root->data) : Result<ClusterMeta>(root.status());
+    if (meta.ok()) highest_floor_ = std::max(highest_floor_, meta->floor);
+    done(std::move(root));
+  };
+  inner_->Read(path, note, std::move(changed));
+}
+
+// Checks a write of the root node. Servers write it only to freeze the cluster.
 void Witness::JudgeFreeze(const Write& set) const {
   const auto meta = tree_.Peek(kMetaPath);
   if (!meta.has_value() || meta->stat.version != set.version || !book_.judging()) return;
-  Require(ParseMeta(meta->data)->floor < highest_bound_, 8,
-          "a cluster was frozen for a bound that does not lie above its floor");
+  const std::string reason = ParseMeta(set.data)->reason;
+  // A lower floor than before also shows a loss of data.
+  const WallMs floor = ParseMeta(meta->data)->floor;
+  if (floor >= highest_bound_ && floor >= highest_floor_) {
+    throw Violation(
+        8, "a cluster was frozen for a bound that does not lie above its floor: " + reason);
+  }
   if (book_.lost()) return;
-  throw Violation(8, "a cluster was frozen that has lost nothing: " + ParseMeta(set.data)->reason);
+  throw Violation(8, "a cluster was frozen that has lost nothing: " + reason);
 }
 
 void Witness::Multi(std::vector<Write> writes, WriteDone done) {
@@ -141,17 +156,20 @@ void Witness::Multi(std::vector<Write> writes, WriteDone done) {
   book_.Applied(book_.MachineAt(path), replaced, *written, after->stat.version, host_, disk_, gap);
 }
 
-// Of claims that were resumed, with the registry or without, and of those that this process lost;
-// of other claims only what their record named.
+// Checks which processes the registry names as the last holders. They must be complete for a claim
+// that was resumed or that this process has lost. For other claims, only the processes in the
+// record and in a grant's list are known: a grant that was restored from a backup lacks the last
+// processes.
 void Witness::JudgeHolders(MachineId machine, const SlotRecord& before, const SlotRecord& after,
                            const std::string& path) {
   const auto& permit = disk_.Permits();
-  const bool last = (!last_claim_.zero() && before.nonce == last_claim_) ||
-                    (permit && permit->nonce == before.nonce);
+  std::vector<OfflineHolder> listed;
+  if (permit && permit->nonce == before.nonce) listed = permit->offline;
+  const bool last = !last_claim_.zero() && before.nonce == last_claim_;
   const bool resumed = after.nonce == before.nonce || last;
   if (!book_.judging() || after.nonce.zero() || after.since == before.since) return;
   if (book_.Excused(before.claim()) != WallMs()) return;
-  book_.holders().JudgeBegun(machine, before, after, tree_.Peek(path + "/past"), resumed);
+  book_.holders().JudgeBegun(machine, before, after, tree_.Peek(path + "/past"), resumed, listed);
 }
 
 }  // namespace firn

@@ -19,11 +19,11 @@
 
 namespace firn {
 
-// How far the registry's clock may be off and still be accepted, beyond its drift.
+// Maximum error of the registry's clock, besides its drift, at which servers accept it.
 inline constexpr Milliseconds kBelievedOff{20'000};
 
-// Knows every claim that the registry ever accepted, by nonce, and checks every write to a slot
-// that is really applied: invariants 3 to 7.
+// Records every claim that the registry has accepted, by nonce, and checks invariants 3 to 7 at
+// every applied write to a slot.
 class ClaimBook {
  public:
   // `judging` false: only records the last claims.
@@ -38,42 +38,44 @@ class ClaimBook {
         judging_(judging) {}
 
   struct Entry {
-    int64_t meta_version = 0;  // under which it was made
-    WallMs bound;              // the highest that was ever applied
-    WallMs base_min;           // no tick may lie below it
-    WallMs base_reason;        // it may begin up to here, whatever its maker's clocks show
+    int64_t meta_version = 0;  // version of the root node under which the claim was made
+    WallMs bound;              // the highest bound that was applied
+    WallMs base_min;           // lower limit of the claim's ticks
+    WallMs base_reason;  // latest begin of the claim that needs no justification by the claimant's
+                         // clocks
   };
 
   bool judging() const { return judging_; }
-  // Whether the registry has lost data, so that holders may freeze the cluster.
+  // Records that the registry has lost data, so that holders may freeze the cluster.
   void NoteLoss() { lost_ = true; }
   bool lost() const { return lost_; }
   MachineId MachineAt(const std::string& slot_path) const;
 
-  // Null if no claim with this nonce was ever applied.
+  // Returns the claim, or null if no claim with this nonce was ever applied.
   const Entry* Find(const Nonce& nonce) const {
     const auto entry = entries_.find(nonce);
     return entry == entries_.end() ? nullptr : &entry->second;
   }
 
-  // Whether the machine id was last claimed with this record's nonce, whatever the registry says
-  // now, and the registry has not forgotten the last write of a copy of this host.
+  // Returns whether the last claim of the machine id has this record's nonce, even if the registry
+  // has lost it, and the registry has not lost the last write of a copy of this host.
   bool IsLast(MachineId machine, const SlotRecord& record, int host) const {
     const auto last = last_.find(machine.value());
     return last != last_.end() && last->second.nonce == record.nonce &&
            (last->second.host == host || last->second.word == record.word);
   }
 
-  // The last write to a slot that was applied.
+  // The last applied write to a slot.
   struct Last {
-    Nonce nonce;  // of the last claim, even if it has ended
+    Nonce nonce;  // nonce of the last claim, even if it has ended
     Nonce word;
     int64_t version = 0;
     int host = 0;
   };
 
-  // A claim that was made after the registry had lost data, before it was frozen: its ids below
-  // this time may be of another claim, which the registry has lost. 0: there are none.
+  // Returns the time below which the claim's ids may also belong to another claim that the registry
+  // has lost. Not 0 only for a claim that was made after the registry had lost data and before the
+  // cluster was frozen.
   WallMs Excused(const Nonce& nonce) const {
     const auto excused = excused_.find(nonce);
     return excused == excused_.end() ? WallMs() : excused->second;
@@ -81,14 +83,14 @@ class ClaimBook {
 
   HolderBook& holders() { return holders_; }
 
-  // Null if there was none.
+  // Returns the last applied write to the machine id's slot, or null if there was none.
   const Last* LastOf(MachineId machine) const {
     const auto last = last_.find(machine.value());
     return last == last_.end() ? nullptr : &last->second;
   }
 
-  // A process on that host has changed a slot's record from `before` to `after`, at this version.
-  // `gap`: the registry has lost data and is not frozen.
+  // Records and checks a write by a process on `host` that changed a slot's record from `before` to
+  // `after`, at this version. `gap`: the registry has lost data and the cluster is not frozen.
   void Applied(MachineId machine, const SlotRecord& before, const SlotRecord& after,
                int64_t version, int host, SimDisk& disk, bool gap);
 
@@ -113,17 +115,17 @@ class ClaimBook {
   bool lost_ = false;
   std::unordered_map<Nonce, Entry, HashNonce> entries_;
   std::unordered_map<Nonce, WallMs, HashNonce> excused_;
-  std::unordered_map<uint32_t, WallMs> highest_;  // bound ever, by machine id
+  std::unordered_map<uint32_t, WallMs> highest_;  // highest bound ever, by machine id
   std::unordered_map<uint32_t, Last> last_;       // by machine id
   HolderBook holders_;
 };
 
-// Whether a server's multi sets a slot's record, the second of its writes.
+// Returns whether a server's multi sets a slot's record, which is then its second write.
 bool SetsASlot(const std::vector<Write>& writes);
 
-// Sees what one process sends to the registry, and reports it to the book. While `gap` is set it
-// refuses, until the cluster is frozen, what nothing is promised about: renewals by a holder whose
-// successor the registry has forgotten.
+// Observes the requests of a process to the registry and reports them to the book. While `gap` is
+// set and the cluster is not frozen, it refuses renewals of a holder whose successor the registry
+// has lost, because there is no guarantee about them.
 class Witness final : public ForwardingCoordinator {
  public:
   Witness(std::unique_ptr<MemoryCoordinator> inner, const MemoryTree& tree, ClaimBook& book,
@@ -139,6 +141,7 @@ class Witness final : public ForwardingCoordinator {
 
   MemoryCoordinator& inner() { return *inner_; }
 
+  void Read(const std::string& path, ReadDone done, Changed changed) override;
   void Multi(std::vector<Write> writes, WriteDone done) override;
   int Dispatch(Milliseconds wait) override {
     if (const Grant* const permit = disk_.PermitsAStart()) last_claim_ = permit->nonce;
@@ -156,9 +159,10 @@ class Witness final : public ForwardingCoordinator {
   ClaimBook& book_;
   SimDisk& disk_;
   const int host_;
-  const WallMs& highest_bound_;  // of any process on this host
+  const WallMs& highest_bound_;  // highest bound of any process on this host
   const bool& gap_;
-  Nonce last_claim_;  // that this process holds, has held, or could have resumed
+  WallMs highest_floor_;  // highest floor that this process has read
+  Nonce last_claim_;      // the claim that this process holds, has held, or could have resumed
 };
 
 }  // namespace firn

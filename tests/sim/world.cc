@@ -14,7 +14,8 @@ SimSizes SizesFor(Mutant mutant, SeededEntropy& dice) {
   return sizes;
 }
 
-// A mutant injects its error at a seam separately for a copy and for the original.
+// Returns whether the mutant permits copies: its error is injected separately for a copy and its
+// original.
 bool CopiesAreTold(Mutant mutant) {
   return mutant == Mutant::kNone || mutant == Mutant::kTwinUnnoticed ||
          mutant == Mutant::kCopyUnseen || mutant == Mutant::kHintWithoutClaim ||
@@ -73,13 +74,15 @@ ClaimOptions SimWorld::NewOptions(int index) {
                        .layout = *Layout::Parse(sizes_.layout)};
   options.window = sizes_.window;
   options.probation = sizes_.probation;
-  // As the pages say: where a machine may be copied and does not see it, nothing starts offline.
+  // If copied machines cannot detect the copy, no process may start offline, as the documentation
+  // requires.
   options.offline_start = dice_.Below(8) != 0 && sizes_.copies == sizes_.generations;
   options.rack = static_cast<uint32_t>(dice_.Below(sizes_.racks()));
   return options;
 }
 
-// A machine's clock may be off until NTP has set it: for some seconds, or for good.
+// Sets the clock of a machine at its start. It may be wrong until NTP corrects it after some
+// seconds, or permanently.
 void SimWorld::StartClock(SimHost& host) {
   if (sizes_.off_one_in == 0 || !OneIn(sizes_.off_one_in)) return;
   const BootMs right_at = OneIn(4) ? BootMs(INT64_MAX) : clock_.Boot() + UpTo(20'000);
@@ -113,7 +116,7 @@ void SimWorld::PassTime() {
   ExpireSessions();
 }
 
-// A session without contact for its timeout may end, and does so sooner or later.
+// Ends sessions some time after their timeout.
 void SimWorld::ExpireSessions() {
   const BootMs now = clock_.Boot();
   auto& expiring = shared_.expiring;
@@ -136,7 +139,7 @@ void SimWorld::Act(SimHost& host) {
     return;
   }
   if (!host.connected() && !outage_ && OneIn(200)) host.Reconnect();
-  // Between two rounds that are far apart, L is passed.
+  // If rounds are far apart, the time passes L between two of them.
   const bool round = sizes_.strides || dice_.Below(10) >= 6;
   if (round) host.Step();
   if (!round || sizes_.strides) host.Issue(1 + dice_.Below(OneIn(8) ? 5'000 : 3));
@@ -182,8 +185,8 @@ void SimWorld::Strike() {
   if (OneIn(2)) shared_.ExpireLater(session);
 }
 
-// The copy continues beside the first, at once or after a while; or it replaces the first, which
-// was restored to an earlier state.
+// Continues a copy in parallel with the original, at once or later. Or the copy replaces the
+// original, as if the machine were restored to an earlier state.
 void SimWorld::StrikeWithCopy(SimHost& host) {
   if (!host.has_copy()) return;
   const BootMs now = clock_.Boot();
@@ -217,7 +220,7 @@ void SimWorld::WakeCopies() {
 }
 
 void SimWorld::StrikeClock(SimHost& host) {
-  // Set wrong while nothing runs there.
+  // The clock may be set wrong while no process runs.
   if (!host.running() && OneIn(2)) return StartClock(host);
   switch (dice_.Below(5)) {
     case 0:
@@ -286,8 +289,9 @@ void SimWorld::StrikeRegistry() {
   }
 }
 
-// Its leader's clock changes, or another leader takes over. A far step must not equal one of a
-// host's clock: two clocks that are wrong alike confirm each other.
+// Changes the registry's clock, as if another leader took over or its clock was set. A large step
+// must differ from the steps of hosts' clocks, because two clocks with the same error confirm each
+// other.
 void SimWorld::StrikeRegistryClock() {
   constexpr Milliseconds kFar[] = {Milliseconds(20 * 3'600'000), Milliseconds(48 * 3'600'000),
                                    Milliseconds(300LL * 24 * 3'600'000)};

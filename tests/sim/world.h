@@ -17,8 +17,9 @@
 
 namespace firn {
 
-// Several hosts that run the product's claim code, files included, with one registry in memory, in
-// virtual time, with all possible faults. One seed is one world, and replays exactly.
+// Several hosts that run the product's claim code, with its files and one registry in memory, in
+// virtual time and with all kinds of faults. A seed determines the world, so a run can be repeated
+// exactly.
 //
 // Throws a Violation at the first broken promise.
 class SimWorld {
@@ -55,17 +56,17 @@ class SimWorld {
   // --- firn init --brand_new over a lost cluster (world_init.cc) --------------------------------
   void LoseAndInit();
   bool AllCanLook() const;
-  // Returns whether a server of the lost cluster announces itself while init waits.
+  // Returns whether a server of the lost cluster registers while init waits.
   bool AnyoneAnnounces();
 
   // --- the end of all faults --------------------------------------------------------------------
   void EndFaults();
-  // Returns false if nothing could be demanded.
+  // Returns false if service cannot be required.
   bool DemandService();
   void DemandSteadiness();
   size_t HostsWanted() const;
   size_t HostsServing();
-  Milliseconds LongestLead() const;  // of ids over their machine's wall clock
+  Milliseconds LongestLead() const;  // longest lead of ids over their machine's wall clock
 
   // An earlier state of a machine, until it resumes.
   struct Asleep {
@@ -92,7 +93,7 @@ class SimWorld {
   IssueOracle oracle_;
   ClaimBook book_;
   SimShared shared_;
-  std::vector<std::unique_ptr<SimHost>> copies_;  // none of them runs by itself
+  std::vector<std::unique_ptr<SimHost>> copies_;  // mirrors; none runs independently
   std::vector<std::unique_ptr<SimHost>> hosts_;
   std::vector<Asleep> asleep_;
   SimOperator operator_;

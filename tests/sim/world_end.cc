@@ -1,4 +1,4 @@
-// The end of all faults in a simulated world, and the demands that are checked then.
+// The end of all faults in a simulated world, and the checks after it.
 
 #include <algorithm>
 #include <set>
@@ -12,12 +12,13 @@
 namespace firn {
 namespace {
 
-// From the end of all faults, or from the last bound that had to be waited for.
+// Maximum time until service returns, from the end of all faults or from the last bound for which
+// hosts had to wait.
 constexpr Milliseconds kServiceWithin{30 * 60'000};
 constexpr Milliseconds kWaitMax{24 * 3'600'000};
 constexpr Milliseconds kFineUntil{60'000};
 constexpr Milliseconds kReadEvery{60'000};
-// Time for one reading by every host, with its answer.
+// Time in which every host reads the registry once.
 constexpr Milliseconds kTwinsFoundWithin{120'000};
 
 }  // namespace
@@ -38,15 +39,16 @@ void SimWorld::EndFaults() {
   }
 }
 
-// As many hosts as there are slots must serve at the same time, sooner or later.
+// Requires that as many hosts serve at the same time as there are slots.
 bool SimWorld::DemandService() {
-  // Claims are made up to a day before the layout's end.
+  // Servers claim only until a day before the layout's end.
   if (clock_.Wall() + kWaitMax > Layout::Parse(sizes_.layout)->end()) return false;
   const BootMs begin = clock_.Boot();
   BootMs limit = begin + kServiceWithin;
   const size_t wanted = HostsWanted();
-  // A host that reconnects may freeze the cluster once more, with a bound that was not known.
-  int restores = sizes_.hosts;
+  // A host that reconnects may freeze the cluster again, with a bound that the restore did not
+  // know.
+  size_t restores = hosts_.size();
   BootMs look_at = begin;
   while (clock_.Boot() < limit) {
     clock_.Advance(Milliseconds(clock_.Boot() < begin + kFineUntil ? 50 : 1'000));
@@ -57,12 +59,14 @@ bool SimWorld::DemandService() {
     }
     if (!operator_.IsWhole() && restores-- > 0) operator_.Restore();
     if (clock_.Boot() < look_at || !operator_.IsWhole()) continue;
-    // A host that waited may have claimed just when the time ended, so this is not checked only
-    // then.
+    // Check repeatedly, not only at the limit: a host that waited may have claimed shortly before
+    // it.
     look_at = clock_.Boot() + kReadEvery;
     const Milliseconds lead = sizes_.strict ? LongestLead() : Milliseconds(0);
-    // Repeated restores may have raised ids further than any host waits for its clock.
-    if (lead + kServiceWithin > kWaitMax) return false;
+    // Repeated restores may have raised ids so far that hosts wait beyond the limit for their clocks
+    // to catch up.
+    const bool waits = lead > Milliseconds(0);
+    if (waits && clock_.Boot() + lead + kServiceWithin > begin + kWaitMax) return false;
     const Milliseconds wait = std::max(operator_.LongestWait(), lead);
     if (wait <= Milliseconds(0)) continue;
     limit = std::min(begin + kWaitMax, std::max(limit, clock_.Boot() + wait + kServiceWithin));
@@ -72,10 +76,10 @@ bool SimWorld::DemandService() {
   throw Violation(8, "no service after the end of all faults" + states + operator_.RegistryText());
 }
 
-// Whatever the registry's clock shows, holders whose own clocks are right must keep serving, and
-// set no bound by it.
+// Requires that holders with correct clocks continue to serve while the registry's clock is wrong,
+// and set no bound by it.
 void SimWorld::DemandSteadiness() {
-  // Every host has read the registry, and every shared claim was detected.
+  // Waits until every host has read the registry and every shared claim was detected.
   const auto pass = [this](Milliseconds time) {
     for (const BootMs until = clock_.Boot() + time; clock_.Boot() < until;) {
       clock_.Advance(Milliseconds(500));
@@ -110,7 +114,8 @@ Milliseconds SimWorld::LongestLead() const {
   return longest;
 }
 
-// All are connected, so every shared claim has been detected.
+// Requires that no two hosts hold the same claim. All are connected, so each shared claim has been
+// detected.
 void SimWorld::DemandNoTwins() {
   const auto in_doubt = [](const auto& host) { return host->in_doubt(); };
   if (std::none_of(hosts_.begin(), hosts_.end(), in_doubt)) return;
@@ -118,7 +123,7 @@ void SimWorld::DemandNoTwins() {
     clock_.Advance(Milliseconds(500));
     HostsServing();
   }
-  // A host that no longer renews is not detected either: it stops at its bound.
+  // A host that no longer renews is not detected, but stops at its bound.
   std::set<std::string> nonces;
   for (const auto& host : hosts_) {
     if (!host->renews()) continue;

@@ -1,4 +1,4 @@
-// A registry that comes back empty, and an operator who believes that no cluster was ever here.
+// A registry that returns empty, and an operator who assumes that no cluster existed.
 
 #include <algorithm>
 #include <vector>
@@ -8,7 +8,7 @@
 namespace firn {
 namespace {
 
-// As `firn init` waits for servers of a lost cluster.
+// Time for which `firn init` waits for servers of a lost cluster.
 constexpr Milliseconds kInitWaits{20'000};
 // Servers read the registry within this time after it is reachable (registry/zk).
 constexpr int64_t kLooksWithinMs = 10'000;
@@ -16,7 +16,8 @@ constexpr int64_t kSessionMs = 10'000;
 
 }  // namespace
 
-// A host that is stopped or cut off announces nothing: there the operator must know better.
+// Returns whether all hosts can read the registry. A host that is paused or disconnected does not
+// register, so the operator would have to know of it.
 bool SimWorld::AllCanLook() const {
   return asleep_.empty() && std::all_of(hosts_.begin(), hosts_.end(), [](const auto& host) {
            return host->can_look() && !host->in_doubt();
@@ -42,7 +43,7 @@ bool SimWorld::AnyoneAnnounces() {
       host.RunGhost();
       host.Step();
       host.Issue(1 + dice_.Below(3));
-      // The operator knows of a server that has died.
+      // The operator is assumed to know of a server that has died.
       announced |= host.connected() || !host.running();
     }
   }

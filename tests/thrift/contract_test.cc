@@ -70,8 +70,8 @@ TEST_F(ContractTest, AnInvalidUserAgentArrivesAsTwittersError) {
   EXPECT_THROW(client_.recv_get_id(), wire::InvalidUserAgentError);
 }
 
-// What a client does that was generated from Twitter's own file, which declares no exceptions: it
-// looks for field 0 and skips all others.
+// Reads an answer like a client generated from Twitter's own file, which declares no exceptions:
+// it reads field 0 and skips all other fields.
 bool OldClientFindsAnId(TProtocol& in) {
   std::string name;
   TMessageType type{};

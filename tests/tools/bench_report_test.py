@@ -97,7 +97,7 @@ class BenchReportTest(unittest.TestCase):
         self.assertEqual(lines, sorted(lines))
         self.assertLess(lines[-1], float(root.get("viewBox").split()[3]))
 
-    def test_writes_one_thing_at_a_time(self):
+    def test_refuses_a_page_and_a_picture_together(self):
         done = self.run_report(RESULTS, "page.html", "--picture", "picture.svg")
         self.assertEqual(done.returncode, 2)
         self.assertIn("either a page or --picture", done.stderr)
@@ -120,7 +120,7 @@ class BenchReportTest(unittest.TestCase):
         for elsewhere in ("http:", "https:", "@import", "<script"):
             self.assertNotIn(elsewhere, text)
 
-    def test_refuses_what_is_no_result(self):
+    def test_refuses_files_that_are_not_results(self):
         later = copy.deepcopy(RESULTS)
         later["format"] = 2
         for text in "", "[]", "{}", json.dumps(later):

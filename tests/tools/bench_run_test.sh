@@ -13,12 +13,7 @@ chmod 755 "$work"   # a database's own user has to get through
 # ZooKeeper's client library leaks a little at the end of a process.
 export ASAN_OPTIONS=detect_leaks=0
 
-faults=0
-expect() {  # expect WHAT WANTED GOT
-  [[ $2 == "$3" ]] && return
-  printf '%s\n  wanted: %s\n  got:    %s\n' "$1" "$2" "$3"
-  faults=$((faults + 1))
-}
+source "$root/tests/tools/expect.sh"
 run() { "$root/tools/bench/run" --bin "$bin" "$@" >"$work/out" 2>"$work/err"; }
 
 code=0
@@ -68,6 +63,14 @@ expect "it measures several machine ids: $(tail -n 3 "$work/err")" 0 "$code"
 for row in "1 id, getIds(1000)" "1 id, getRuns(1000)" "4 ids, getIds(1000)" "4 ids, getRuns(1000)"; do
   expect "both shapes have a row of $row" 2 "$(grep -cF "  $row  " "$work/out")"
 done
+
+code=0
+run --only=overload --rounds=1 --measure-ms=300 || code=$?
+expect "it measures overload: $(tail -n 3 "$work/err")" 0 "$code"
+for row in "1 client" "8 clients" "200 clients"; do
+  expect "overload has a row of $row" 1 "$(grep -c "^  $row  " "$work/out")"
+done
+expect "nothing is left behind of overload" "err out" "$(cd "$work" && echo *)"
 
 # A folder with the programs that the script uses before it looks for databases, but no database.
 mkdir "$work/few"

@@ -1,9 +1,5 @@
 #!/usr/bin/env python3
-"""The checks of tools/checks catch every kind of fault, planted in a throw-away tree, and pass a
-clean one.
-
-    checks_test.py ROOT
-"""
+"""Tests each check of tools/checks on small trees with and without its faults: checks_test.py ROOT"""
 
 import os
 import subprocess
@@ -21,7 +17,6 @@ import lengths  # noqa: E402
 import readmes  # noqa: E402
 import tasks  # noqa: E402
 import tree  # noqa: E402
-
 
 # The rules of the temporary trees, so that the real ones can change.
 TABLE = """
@@ -54,25 +49,32 @@ def planted_table():
     return TABLE + "\n".join(line for line in real if line.startswith("call "))
 
 
-class Tree(unittest.TestCase):
-    """A small repository in which no check finds a fault."""
+class Folder(unittest.TestCase):
+    """An empty tree."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = folder.name
-        self.write("tools/layers.txt", planted_table())
-        self.write("common/CMakeLists.txt", "firn_library(common HEADERS clock.h SOURCES clock.cc)")
-        self.write("common/README.md", "# common")
-        self.write("common/clock.h", "#pragma once\n#include <string>\n")
-        self.write("common/clock.cc", '#include "common/clock.h"\n#include <sys/random.h>\n')
-        self.write("tests/README.md", "# tests")
 
     def write(self, path, text):
         full = os.path.join(self.root, path)
         os.makedirs(os.path.dirname(full), exist_ok=True)
         with open(full, "w", encoding="utf-8") as file:
             file.write(text)
+
+
+class Tree(Folder):
+    """A small repository in which no check finds a fault."""
+
+    def setUp(self):
+        super().setUp()
+        for path, text in {
+                "tools/layers.txt": planted_table(), "common/README.md": "# common", "tests/README.md": "# tests",
+                "common/CMakeLists.txt": "firn_library(common HEADERS clock.h SOURCES clock.cc)",
+                "common/clock.h": "#pragma once\n#include <string>\n",
+                "common/clock.cc": '#include "common/clock.h"\n#include <sys/random.h>\n'}.items():
+            self.write(path, text)
 
     def exit_code(self, check):
         script = os.path.join(ROOT, "tools", "checks", check + ".py")
@@ -125,7 +127,7 @@ class LayersTest(Tree):
         self.write("registry/records.h", "")
         self.assert_caught("client/b.cc", '#include "registry/records.h"', "may not include")
 
-    def test_a_room_may_be_told_by_patterns(self):
+    def test_patterns_may_define_a_room(self):
         for path in ("client/view.h", "client/report.h", "client/wire/wire.h"):
             self.write(path, "")
         self.write("client/wire/codec.cc", '#include "client/report.h"\n')
@@ -137,13 +139,13 @@ class LayersTest(Tree):
         self.write("server/issue/issuer.h", "")
         self.assert_caught("server/bad.cc", '#include "server/issue/issuer.h"', "may not include")
 
-    def test_catches_arrows_that_lead_back(self):
+    def test_catches_a_cycle_of_rooms(self):
         self.write("tools/layers.txt", planted_table() + "\nroom common -> server/issue\n")
         faults = self.faults()
         self.assertEqual(len(faults), 1, faults)
         self.assertIn("a cycle: common -> server/issue -> common", faults[0])
 
-    def test_the_house_is_drawn_as_it_is(self):
+    def test_the_drawing_of_the_rooms_equals_the_table(self):
         def drawn(*lines):
             self.write("ARCHITECTURE.md", "# House\n\n```mermaid\nflowchart TB\n  " +
                        "\n  ".join(lines) + "\n```\n")
@@ -159,7 +161,7 @@ class LayersTest(Tree):
         self.assertIn("no arrows lead from client to registry",
                       drawn(*boxes[:3], 'client["client: c"] --> common', boxes[4])[0])
 
-    def test_catches_an_arrow_to_no_room(self):
+    def test_catches_a_dependency_on_an_unknown_room(self):
         self.write("tools/layers.txt", planted_table() + "\nroom a -> server/isue\n")
         self.assertEqual(len(self.faults()), 1)
         self.assertIn("a points at server/isue, which is not a room", self.faults()[0])

@@ -17,12 +17,7 @@ clean() {
 }
 trap clean EXIT
 
-faults=0
-expect() {  # expect WHAT WANTED GOT
-  [[ $2 == "$3" ]] && return
-  printf '%s\n  wanted: %s\n  got:    %s\n' "$1" "$2" "$3"
-  faults=$((faults + 1))
-}
+source "$root/tests/tools/expect.sh"
 expect_exit() {  # expect_exit WHAT CODE COMMAND...
   local what=$1 wanted=$2 code=0
   shift 2

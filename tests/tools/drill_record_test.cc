@@ -43,7 +43,7 @@ TEST_F(DrillRecordTest, FindsAnIdThatIsIssuedAgainMuchLater) {
 }
 
 TEST_F(DrillRecordTest, CountsIdsThatDoNotRiseFromSecondToSecond) {
-  // Within a second calls of several threads cross.
+  // Within a second, the ids of several threads' calls are in no order.
   Second({IdOf(1, Milliseconds(9)), IdOf(1, Milliseconds(5)), IdOf(2, Milliseconds(900))});
   Second({IdOf(1, Milliseconds(10)), IdOf(3, Milliseconds(1))});
   EXPECT_EQ(record_.out_of_order(), 0U);

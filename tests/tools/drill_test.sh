@@ -11,13 +11,7 @@ export ASAN_OPTIONS=detect_leaks=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-faults=0
-expect() { # expect WHAT WANTED GOT
-  [[ $2 == "$3" ]] && return
-  printf '%s\n  wanted: %s\n  got:    %s\n' "$1" "$2" "$3"
-  cat "$work/out"
-  faults=$((faults + 1))
-}
+source "$root/tests/tools/expect.sh"
 drill() { # drill WHAT CODE ARGUMENT...
   local what=$1 wanted=$2 code=0
   shift 2

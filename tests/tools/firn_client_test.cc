@@ -215,8 +215,8 @@ TEST_F(FirnClientTest, ExplainsATextOfFieldsByItsTag) {
   }
 }
 
-// Returns what a program in another language prints about a UUID: version, variant (2 is that of
-// RFC 9562), and all of its bits in hexadecimal.
+// Returns the properties of a UUID as Python prints them: version, variant (2 is that of RFC 9562),
+// and all bits in hexadecimal.
 std::vector<std::string> ReadByOthers(const std::string& uuid, const TempDir& folder) {
   const Finished python =
       RunToEnd({"/usr/bin/python3", "-c",

@@ -209,7 +209,7 @@ TEST_F(FirnClusterTest, ApplyChecksTheWholeFileBeforeTheFirstWrite) {
 }
 
 TEST_F(FirnClusterTest, ApplyReportsHowFarAFailedFileGot) {
-  // Data may be lost, so tags require an explicit start.
+  // The cluster may have lost data, so new tags require an explicit start.
   FirnJson({"restore", "--layout=firn", "--set=workers=4"});
   const Finished stopped = Firn({"tags", "apply",
                                  WriteFile("[first]\nstrategy = segment\nstart = 1\n"
@@ -352,7 +352,7 @@ TEST_F(FirnClusterTest, ExplainShowsThePeriodAndCountOfADatedNumber) {
   }
 }
 
-// Read as a snowflake id, a small number has a date, which is wrong.
+// A small number, interpreted as a snowflake id, has a date, which is wrong.
 TEST_F(FirnClusterTest, ExplainNotesThatASmallNumberIsProbablyNotASnowflakeId) {
   Init();
   for (const char* number : {"1", "4711", "999999999", "20261122000042"}) {

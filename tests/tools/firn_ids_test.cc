@@ -9,7 +9,7 @@
 namespace firn {
 namespace {
 
-// Runs the program as a shell does.
+// Runs the program and returns its exit code and output.
 Finished Firn(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), BuiltProgram("firn"));
   return RunToEnd(arguments);
@@ -141,7 +141,7 @@ TEST(FirnCommandTest, PrintsItsVersion) {
 }
 
 TEST(FirnCommandTest, ParsesANegativeIdAsAnArgument) {
-  EXPECT_EQ(Firn({"explain", "-5"}).exit_code, 2);  // no firn id is negative
+  EXPECT_EQ(Firn({"explain", "-5"}).exit_code, 2);  // no id of the layout firn is negative
   EXPECT_NE(Firn({"explain", "-5"}).err.find("-5"), std::string::npos);
 }
 

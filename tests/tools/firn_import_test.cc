@@ -80,7 +80,7 @@ TEST_F(FirnImportTest, ImportsLeafTagsAfterADryRun) {
   Run("UPDATE leaf_alloc SET max_id = 9001");
   EXPECT_EQ(Import({}).exit_code, 0);
   EXPECT_EQ(Show("order", "high"), "9001");
-  EXPECT_EQ(Show("order", "store"), "main");  // what is there keeps its definition
+  EXPECT_EQ(Show("order", "store"), "main");  // existing tags keep their definitions
   Run("UPDATE leaf_alloc SET max_id = 5");
   EXPECT_EQ(Import({}).exit_code, 0);
   EXPECT_EQ(Show("order", "high"), "9001");
@@ -91,7 +91,7 @@ TEST_F(FirnImportTest, RefusesAStoreThatNoServerHasBeforeTheFirstWrite) {
   RunningServer server(folder_ / "state", {"--registry=dir://" + (folder_ / "registry")});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   Finished refused;
-  EXPECT_TRUE(Eventually(Milliseconds(60'000), [&] {  // once it has announced itself
+  EXPECT_TRUE(Eventually(Milliseconds(60'000), [&] {  // after the server has registered
     return (refused = Import({"--store=main", "--dry_run"})).exit_code == 2;
   })) << refused.out;
   EXPECT_NE(refused.err.find("store 'main' is not configured"), std::string::npos) << refused.err;
@@ -117,7 +117,7 @@ TEST_F(FirnImportTest, ContinuesATinyidTagAboveBothDatabases) {
   EXPECT_EQ(Show("order", "high"), "7001");
 }
 
-// Cases of a server that serves the imported tags: its first number, and the row that it leaves.
+// Cases of a server that serves the imported tags: its first number, and the row that it writes.
 struct Serving {
   const char* form;
   const char* table;
@@ -181,7 +181,7 @@ TEST_F(FirnImportTest, RefusesInvalidCalls) {
   EXPECT_EQ(Import({"--table=missing"}).exit_code, 4);
   EXPECT_EQ(Import({"--store=Main!"}).exit_code, 2);
   EXPECT_EQ(Firn({"tags", "import", server_->address() + "/ids"}).exit_code, 2);
-  EXPECT_EQ(Import({}, {"mysql"}).exit_code, 4);  // not ours to read
+  EXPECT_EQ(Import({}, {"mysql"}).exit_code, 4);  // no permission to read it
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Tests `firn restore` on a directory registry: what it lifts, repairs, re-creates and keeps.
+// Tests `firn restore` on a directory registry: the data that it lifts, repairs, re-creates and
+// keeps.
 
 #include <cstdlib>
 #include <fstream>
@@ -26,7 +27,7 @@ TEST_F(FirnRestoreTest, LiftsEveryLedgerAboveNumbersThatMayBeInUse) {
       // A range that no server reports has at most step_max numbers; the gap is twice that.
       {"long", R"({"strategy":"segment","high":5001,"step":50,"step_max":4000})", "13001"},
       {"usual", R"({"strategy":"segment","high":5001})", "200005001"},
-      // The tag before its first range was taken.
+      // The state of the tag before its first range was taken.
       {"new", R"({"strategy":"segment","high":0,"step":50,"step_max":400})", "1001"},
       // The start was raised.
       {"raised", R"({"strategy":"segment","high":100,"start":7000,"step":50,"step_max":400})",
@@ -46,7 +47,7 @@ TEST_F(FirnRestoreTest, LiftsEveryLedgerAboveNumbersThatMayBeInUse) {
   }
 }
 
-// The gap, or the largest ranges, have more numbers than the tag has left.
+// The gap, or the largest range, has more numbers than the tag has left.
 TEST_F(FirnRestoreTest, AsksForTheNumberOfATagThatTheGapWouldEnd) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order", "plugins=obfuscate", "obfuscate.width=8",
@@ -77,7 +78,8 @@ TEST_F(FirnRestoreTest, WarnsOfTagsThatNoServerReports) {
   EXPECT_NE(restored.out.find("9000"), std::string::npos) << restored.out;
 }
 
-// An answer that is below the registry, a report or a document is a mistake, or of another tag.
+// An answer below the number in the registry, a report or a document is a mistake, or belongs to
+// another tag.
 TEST_F(FirnRestoreTest, AnswersOnlyRaise) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order", "step=50", "step_max=400"}).exit_code, 0);
@@ -131,7 +133,8 @@ TEST_F(FirnRestoreTest, RefusesAnswersThatItDoesNotUnderstandBeforeItWritesAnyth
   EXPECT_EQ(FirnJson({"audit"}), before);
 }
 
-// A tag's node is lost: the servers that have seen its numbers would freeze the cluster again.
+// A tag's node is lost. Without the node, servers that have seen the tag's numbers would freeze the
+// cluster again.
 TEST_F(FirnRestoreTest, RecreatesALostTagAsItIsDefined) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order", "step=50", "step_max=400"}).exit_code, 0);
@@ -213,7 +216,7 @@ TEST_F(FirnRestoreTest, AnUnusedTagGetsTheFormThatIsGiven) {
 TEST_F(FirnRestoreTest, RefusesAnotherFormForAUsedTagBeforeItWritesAnything) {
   Init();
   EXPECT_EQ(Firn({"tags", "create", "order", "text=n{id}"}).exit_code, 0);
-  FirnJson({"restore", "--set=order.start=5000"});  // a number alone says nothing of the form
+  FirnJson({"restore", "--set=order.start=5000"});  // a number does not determine the form
   EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("text"), "n{id}");
   const Json before = FirnJson({"audit"});
   std::vector<std::string> restore{"restore", "--set=order.start=600000000",
@@ -227,8 +230,8 @@ TEST_F(FirnRestoreTest, RefusesAnotherFormForAUsedTagBeforeItWritesAnything) {
   EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("high"), "600000000");
 }
 
-// No document names the lost cluster. The first run is refused under the freeze: a server reports a
-// tag that nothing defines.
+// No document identifies the lost cluster. The first run is refused after it has frozen the
+// cluster, because a server reports a tag without a definition.
 TEST_F(FirnRestoreTest, ARepeatedRunWithoutDocumentsAlsoWaitsForReports) {
   Init();
   Announce({.high = {{"late", 7}}});
@@ -341,7 +344,8 @@ struct ReportedSkew {
   bool counts;
 };
 
-// A skew of more than a day is an operator's error, and would start all ids that far ahead.
+// A skew of more than a day must be an operator's error. If it were used, all ids would start that
+// far ahead.
 TEST_F(FirnRestoreTest, IgnoresAnAbsurdSkewThatAServerReports) {
   constexpr int64_t kDayMs = 86'400'000;
   constexpr ReportedSkew kSkews[] = {
@@ -371,7 +375,7 @@ TEST_F(FirnRestoreTest, UsesHighestNumbersFromTheCommandLine) {
   EXPECT_EQ(FirnJson({"tags", "show", "a b"}).at(0).at("high"), "1071");
 }
 
-TEST_F(FirnRestoreTest, LiftsLedgersThatAReportHadNoRoomToName) {
+TEST_F(FirnRestoreTest, RaisesLedgersThatAReportOmits) {
   Init();
   for (const char* tag : {"big", "small"}) {
     EXPECT_EQ(Firn({"tags", "create", tag, "step=50", "step_max=400"}).exit_code, 0);

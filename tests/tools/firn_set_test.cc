@@ -9,7 +9,7 @@
 namespace firn {
 namespace {
 
-// No claim ends: the root node, whose version they rely on, stays as it is.
+// The root node does not change, so no claim ends: claims depend on its version.
 TEST_F(FirnClusterTest, ChangesSettingsBesideTheRootNode) {
   const Finished none = Firn({"set"});
   EXPECT_EQ(none.exit_code, 4) << none.err;
@@ -48,8 +48,54 @@ TEST_F(FirnClusterTest, ChangesSettingsBesideTheRootNode) {
   EXPECT_NE(kept.out.find("firn set lease_share=70"), std::string::npos) << kept.out;
 }
 
-// Ids rely on them.
-TEST_F(FirnClusterTest, ARestoreChangesNothingThatIsFixedForTheClustersLife) {
+TEST_F(FirnClusterTest, MakesUndefinedNamesCounters) {
+  Init();
+  EXPECT_EQ(FirnJson({"set"}).at("default_strategy"), "");
+  const Json on = FirnJson({"set", "default_strategy=counter", "counter_prefixes=order:,user:"});
+  EXPECT_EQ(on.at("default_strategy"), "counter");
+  EXPECT_EQ(on.at("counter_start"), 1);
+  EXPECT_EQ(on.at("counter_prefixes"), "order:,user:");
+  EXPECT_EQ(on.at("counters_created"), 0);
+  EXPECT_EQ(FirnJson({"set", "lease_share=10"}).at("default_strategy"), "counter");
+  EXPECT_EQ(FirnJson({"set", "default_strategy=none"}).at("default_strategy"), "");
+  for (const std::vector<std::string>& no : std::vector<std::vector<std::string>>{
+           {"default_strategy=snowflake"},
+           {"counter_start=5"},
+           {"default_strategy=none", "counter_prefixes=a"},
+           {"default_strategy=counter", "counter_prefixes"},
+           {"default_strategy=counter", "counter_start=0"},
+           {"default_strategy=counter", "counter_start=9223372036854775807"},
+           {"default_strategy=counter", "counter_prefixes=a,,b"}}) {
+    std::vector<std::string> words{"set"};
+    words.insert(words.end(), no.begin(), no.end());
+    EXPECT_EQ(Firn(words).exit_code, 2) << no.front();
+  }
+  FirnJson({"set", "default_strategy=counter"});
+  const std::string backup = folder_ / "backup.json";
+  FirnJson({"backup", backup});
+  registry_ += "-wiped";
+  FirnJson({"restore", "--from=" + backup});
+  EXPECT_EQ(FirnJson({"set"}).at("default_strategy"), "");
+  const Finished refused = Firn({"set", "default_strategy=counter"});
+  EXPECT_NE(refused.err.find("counter_start=N"), std::string::npos) << refused.err;
+  EXPECT_EQ(FirnJson({"set", "default_strategy=counter", "counter_start=900"}).at("counter_start"),
+            900);
+  EXPECT_NE(Firn({"set", "default_strategy=counter", "counter_start=5"}).exit_code, 0);
+  EXPECT_EQ(FirnJson({"set", "default_strategy=counter", "counter_prefixes=a"}).at("counter_start"),
+            900);
+}
+
+TEST_F(FirnClusterTest, ANewClusterMayBeginWithCounters) {
+  FirnJson({"init", "--brand-new", "--force", "--workers=4", "--default_strategy=counter"});
+  EXPECT_EQ(FirnJson({"set"}).at("default_strategy"), "counter");
+  registry_ += "-plain";
+  FirnJson({"init", "--brand-new", "--force", "--workers=4", "--default_strategy=snowflake"});
+  const Finished refused = Firn({"set", "default_strategy=counter"});
+  EXPECT_NE(refused.err.find("plain ids may be in use"), std::string::npos) << refused.err;
+}
+
+// Ids depend on these settings.
+TEST_F(FirnClusterTest, ARestoreRefusesToChangePermanentSettings) {
   FirnJson({"init", "--brand-new", "--force", "--workers=4", "--default_strategy=snowflake"});
   const std::string path = folder_ / "backup.json";
   FirnJson({"backup", path});

@@ -71,7 +71,7 @@ TEST_F(FirnClusterTest, RefusesALedgerInPlaceOfATieredStore) {
   }
 }
 
-TEST_F(FirnClusterTest, NotesWhatIsUnexpectedOfATag) {
+TEST_F(FirnClusterTest, NotesUnexpectedSettingsOfATag) {
   Init();
   const auto create = [&](const std::string& name, std::vector<std::string> settings) {
     settings.insert(settings.begin(), {"tags", "create", name});
@@ -105,6 +105,17 @@ TEST_F(FirnClusterTest, HidesRetiredTagsUntilTheyAreEnabled) {
   EXPECT_NE(Firn({"tags", "list"}).out.find("default"), std::string::npos);
 }
 
+TEST_F(FirnClusterTest, AuditSaysSinceWhenMachineIdsWereNotUsed) {
+  Init();
+  const std::string since = "machine ids were never used since ";
+  const std::string before = Firn({"audit"}).out;
+  EXPECT_EQ(before.find(since), std::string::npos) << before;
+  FirnJson({"restore"});
+  const std::string restored = Firn({"audit"}).out;
+  EXPECT_NE(restored.find(since), std::string::npos) << restored;
+  EXPECT_NE(restored.find(", when their records begin"), std::string::npos) << restored;
+}
+
 TEST_F(FirnClusterTest, AuditShowsTheAddressOfAnOwner) {
   Init();
   const auto show = [&](const std::string& owner) {
@@ -121,7 +132,7 @@ TEST_F(FirnClusterTest, AuditShowsTheAddressOfAnOwner) {
   EXPECT_NE(show("else 10.0.0.5").find("else 10.0.0.5"), std::string::npos);
 }
 
-TEST_F(FirnClusterTest, RefusesWhatOneOfTheRunningServersLacks) {
+TEST_F(FirnClusterTest, RefusesTagsThatOneRunningServerCannotServe) {
   Init();
   Announce({.phase = ServerPhase::kReady,
             .stores = {{"registry", true}, {"cache", false}, {"leaf", false}},
@@ -141,6 +152,32 @@ TEST_F(FirnClusterTest, RefusesWhatOneOfTheRunningServersLacks) {
   refuses({"tags", "set", "order", "plugins=limit,history"}, "plugin 'history' is not available");
   EXPECT_EQ(Firn({"tags", "set", "order", "plugins=limit,history", "--force"}).exit_code, 0);
   EXPECT_EQ(Firn({"tags", "set", "order", "step=7"}).exit_code, 0) << "its plugins stay";
+}
+
+TEST_F(FirnClusterTest, RefusesWhatARunningServerOfVersion01DoesNotSupport) {
+  Init();
+  Announce({.phase = ServerPhase::kReady, .stores = {{"registry", true}}});
+  const std::vector<std::string> create{"tags", "create", "order"};
+  for (const std::vector<std::string>& settings :
+       {std::vector<std::string>{"buffer=owner"},
+        {"strategy=dated", "text={date:%y%m%d}{count}"},
+        {"strategy=snowflake", "text={id:uuid7}"},
+        {"strategy=snowflake", "plugins=obfuscate", "obfuscate.key=k1", "obfuscate.check=c6a13b",
+         "obfuscate.width=19"}}) {
+    std::vector<std::string> call = create;
+    call.insert(call.end(), settings.begin(), settings.end());
+    const Finished refused = Firn(call);
+    EXPECT_EQ(refused.exit_code, 2) << settings[0] << refused.out;
+    EXPECT_NE(refused.err.find("server h:1 would refuse it: its version does not support"),
+              std::string::npos)
+        << refused.err;
+    EXPECT_NE(refused.err.find("upgrade it first"), std::string::npos) << refused.err;
+  }
+  FirnJson({"tags", "create", "order", "strategy=dated", "text={date:%y}-{period}-{count}"});
+  FirnJson({"tags", "create", "ticket"});
+  EXPECT_EQ(Firn({"tags", "set", "ticket", "buffer=owner"}).exit_code, 2);
+  FirnJson({"tags", "set", "ticket", "buffer=owner", "--force"});
+  FirnJson({"tags", "set", "ticket", "step=7"});
 }
 
 }  // namespace

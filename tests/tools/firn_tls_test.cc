@@ -93,7 +93,7 @@ TEST_F(FirnTlsTest, UsesTlsIfFlagsOrTheListRequireIt) {
   const Finished seen = Firn(As(ours_, {"servers", "--registry=" + registry_}));
   EXPECT_EQ(seen.exit_code, 0) << seen.out << seen.err;
 
-  // The list marks the server as TLS; this host does not know its authority.
+  // The list marks the server as TLS, but this host does not trust its authority.
   const Finished unknown = Firn({"next", "--registry=" + registry_, "--deadline_ms=5000"});
   EXPECT_EQ(unknown.exit_code, 3);
   EXPECT_NE(unknown.err.find("its certificate is not signed by an authority in this machine"),
@@ -124,7 +124,7 @@ TEST_F(FirnTlsTest, NoCallFailsWhenTheServersCertificateChanges) {
   for (int i = 0; i < 3; ++i) {
     SignAnew();
     server_->Signal(SIGHUP);
-    // New connections use the new certificate; those of the load stay open.
+    // New connections use the new certificate. The load's connections stay open.
     EXPECT_TRUE(Eventually(kPatience, [&] { return ShowsWhatStandsInItsFile(); }));
     const Finished next = Firn(As(ours_, {"next", "--servers=firn://" + address_}));
     EXPECT_EQ(next.exit_code, 0) << next.err;
@@ -136,7 +136,7 @@ TEST_F(FirnTlsTest, ACertificatesNamePermitsOnlyItsTags) {
   const std::string metrics = admin_address_ + "/metrics";
   const Words next = As(ours_, {"next", "--servers=list://" + address_});
   const std::string page = address_ + "/v1/ids/default";
-  Write("names", "client refund\n");  // the server reads it again by itself
+  Write("names", "client refund\n");  // the server reloads the file without a signal
   ASSERT_TRUE(Eventually(kPatience, [&] { return Firn(next).exit_code != 0; }));
   const Finished refused = Firn(next);
   EXPECT_EQ(refused.exit_code, 4);

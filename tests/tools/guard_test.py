@@ -120,13 +120,13 @@ class GuardTest(unittest.TestCase):
 
 
 class ProgramsTest(unittest.TestCase):
-    def test_a_setup_that_raises_ends_what_it_started(self):
+    def test_a_setup_that_raises_ends_its_processes(self):
         done = subprocess.run([sys.executable, "-c", RAISING], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True, timeout=PATIENCE_S, check=False)
         self.assertIn("no such port", done.stderr)
         self.assertEqual([], in_group(int(done.stdout)))
 
-    def test_a_killed_test_ends_what_it_started(self):
+    def test_the_processes_of_a_killed_test_end(self):
         test = programs.start([sys.executable, "-c", RAISING.replace("raise ", "input() or ").replace(
             "sleep 1000 & wait", "exec sleep 1000")],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -40,7 +40,7 @@ TEST_F(LedgerLiftTest, LeavesNoTagAtAVersionThatCannotBeGuarded) {
   }
 }
 
-// The first run, which was interrupted, has removed the tags of the unused cluster.
+// The first run was interrupted after it had removed the tags of the unused cluster.
 TEST_F(LedgerLiftTest, ARepeatedRunKeepsTheTagsThatTheFirstHasRaised) {
   MetaAsRead root = *ReadMeta(registry_);
   root.meta.frozen = true;
@@ -66,7 +66,7 @@ TEST_F(LedgerLiftTest, ARepeatedRunKeepsTheTagsThatTheFirstHasRaised) {
     ASSERT_TRUE(RestoreTags(registry_, root, {}, facts, output).ok());
     EXPECT_EQ(Tag("order").tag().NextBegin(), next);
   }
-  // Another run knows of a tag more, which the unused cluster has, too.
+  // Another run knows an additional tag, which the unused cluster contains, too.
   ASSERT_TRUE(TagStore(registry_).Lift(Tag("order"), 9'001).ok());
   TagNode other = facts.backup->tags.front();
   other.tag.text = "n{id}";
@@ -83,7 +83,8 @@ TEST_F(LedgerLiftTest, ARepeatedRunKeepsTheTagsThatTheFirstHasRaised) {
   }
 }
 
-// The operator mistyped the form of a lost tag; the run was interrupted after it had made the tag.
+// The operator mistyped the form of a lost tag. The run was interrupted after it had created the
+// tag.
 TEST_F(LedgerLiftTest, ARepeatedRunCorrectsTheFormOfATagThatTheFirstHasMade) {
   MetaAsRead root = *ReadMeta(registry_);
   root.meta.frozen = true;
@@ -110,7 +111,7 @@ TEST_F(LedgerLiftTest, ARepeatedRunCorrectsTheFormOfATagThatTheFirstHasMade) {
   EXPECT_EQ(restored(existing).code(), Code::kConflict) << "ids in the other form may exist";
   EXPECT_EQ(Tag("order").tag().text, "");
 
-  // The number of the first form is none of the second.
+  // The number of the first form is not a number of the second form.
   said.tag = {.name = "day", .strategy = "dated"};
   ASSERT_TRUE(restored(said).ok());
   ASSERT_GT(Tag("day").tag().NextBegin(), 1'000'000);
@@ -119,8 +120,8 @@ TEST_F(LedgerLiftTest, ARepeatedRunCorrectsTheFormOfATagThatTheFirstHasMade) {
   EXPECT_LT(Tag("day").tag().NextBegin(), 1'000'000);
 }
 
-// The first run was completed, and servers issued the numbers above its gap. Then the registry lost
-// the last seconds: it shows the unfinished restore again.
+// The first run was completed, and servers issued numbers above its gap. Then the registry lost the
+// data of the last seconds, so it shows the unfinished restore again.
 TEST_F(LedgerLiftTest, ARepeatedRunContinuesAboveNumbersIssuedAfterTheFirst) {
   LedgerFacts facts{.reports = {{.high = {{"order", 5'001}}}}, .wanted_gap = 1'000, .plan = "p"};
   TagDefinition tag = Tag("order").tag();

@@ -1,6 +1,6 @@
-// Pastes the commands that messages contain, as they stand, into a shell on a cluster in the state
-// that they are about. tests/drill/printed_command_drill_test does so with the restore commands of
-// servers.
+// Tests the commands that messages contain: pastes each one unchanged into a shell, on a cluster in
+// the state that the message describes. tests/drill/printed_command_drill_test tests the restore
+// commands that servers print.
 
 #include <string>
 
@@ -25,7 +25,7 @@ class PrintedCommandsTest : public FirnClusterTest {
     root->meta.reason = "data were lost";
     ASSERT_TRUE(SetMeta(registry, *root).ok());
   }
-  // What no command may change.
+  // Returns the settings that no command may change.
   Json Settings() {
     Json settings = FirnJson({"audit"}).at("cluster");
     for (const char* changes : {"floor_ms", "version"}) settings.erase(changes);
@@ -141,7 +141,7 @@ TEST_F(PrintedCommandsTest, CommandsThatListChangeNothing) {
   EXPECT_EQ(Settings(), before);
 }
 
-// The last word of an operator is a note of the doctor, with the command that undoes it.
+// `firn doctor` notes the operator's last setting, with the command that reverts it.
 TEST_F(PrintedCommandsTest, ServersOnlineUndoesWhatTheDoctorNotes) {
   Init();
   RunningServer server(folder_ / "server", {"--registry=" + registry_});
@@ -169,7 +169,7 @@ TEST_F(PrintedCommandsTest, ServersOnlineUndoesWhatTheDoctorNotes) {
   EXPECT_EQ(doctor(), "") << said;
 }
 
-// Both as a program and as a person sees it.
+// Checks both JSON and text output.
 TEST_F(PrintedCommandsTest, DoctorAndAuditExitWithTryLaterWithoutARegistry) {
   registry_ = "zk://127.0.0.1:" + std::to_string(FreePort()) + "/firn/test";
   for (const char* verb : {"doctor", "audit"}) {

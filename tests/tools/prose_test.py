@@ -4,30 +4,13 @@
     prose_test.py ROOT
 """
 
-import os
-import sys
-import tempfile
 import unittest
 
-ROOT = sys.argv.pop(1)
-sys.path.insert(0, os.path.join(ROOT, "tools", "checks"))
-sys.dont_write_bytecode = True
-
-import prose  # noqa: E402
+import checks_test  # finds the checks
+import prose
 
 
-class ProseTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = folder.name
-
-    def write(self, path, text):
-        full = os.path.join(self.root, path)
-        os.makedirs(os.path.dirname(full), exist_ok=True)
-        with open(full, "w", encoding="utf-8") as file:
-            file.write(text)
-
+class ProseTest(checks_test.Folder):
     def found(self, path, text):
         self.write(path, text)
         return [what for name, _, what, _ in prose.places(self.root) if name == path]

@@ -16,11 +16,11 @@ namespace firn {
 namespace {
 
 constexpr Milliseconds kShellPatience{120'000};
-constexpr char kInit[] = " --brand-new --force --workers=4";  // as the fixture's
+constexpr char kInit[] = " --brand-new --force --workers=4";  // the fixture's flags
 
 class RunbookFindingsTest;
 
-// A finding, the section's heading that quotes it, and the words there that fix it.
+// A finding, the heading of the section that quotes it, and the section's remedy.
 struct Finding {
   const char* name;
   void (*inflict)(RunbookFindingsTest& cluster);
@@ -47,7 +47,7 @@ class RunbookFindingsTest : public FirnClusterTest, public testing::WithParamInt
     Init();
   }
 
-  std::string path_;  // of the node that is to be deleted
+  std::string path_;  // path of the node to delete
 
   using FirnClusterTest::Break;
   using FirnClusterTest::Firn;
@@ -109,7 +109,7 @@ class RunbookFindingsTest : public FirnClusterTest, public testing::WithParamInt
                  place_ + path + "'");
   }
 
-  // Runs the section's command; `audit` is the audit with the finding.
+  // Applies the section's remedy. `audit`: the audit with the finding.
   Finished GoOut(const std::string& way, const Json& audit) {
     if (way.starts_with("elete ")) return Delete(path_);
     std::string command = way.substr(1);

@@ -7,17 +7,12 @@ root=$1
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-faults=0
-expect() {  # expect WHAT WANTED GOT
-  [[ $2 == "$3" ]] && return
-  printf '%s\n  wanted: %s\n  got:    %s\n' "$1" "$2" "$3"
-  faults=$((faults + 1))
-}
+source "$root/tests/tools/expect.sh"
 
 # call SCRIPT ARGUMENT...: from another folder and by a relative name, as people do.
 call() { (cd "$root/tests" && "../tools/$1" "${@:2}"); }
 
-for script in setup build test run cluster format release-check set-repository versions; do
+for script in setup build test run cluster format release release-check set-repository versions; do
   said=$(call "$script" --help)
   expect "$script --help names its script" yes "$([[ $said == *"tools/$script"* ]] && echo yes)"
   code=0

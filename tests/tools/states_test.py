@@ -5,40 +5,26 @@ and an audit line that the page and the code do not share.
     states_test.py ROOT
 """
 
-import os
-import sys
-import tempfile
 import unittest
 
-ROOT = sys.argv.pop(1)
-sys.path.insert(0, os.path.join(ROOT, "tools", "checks"))
-sys.dont_write_bytecode = True
-
-import cpp  # noqa: E402
-import states  # noqa: E402
+import checks_test  # finds the checks
+import cpp
+import states
 
 
-class StatesTest(unittest.TestCase):
+class StatesTest(checks_test.Folder):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = folder.name
+        super().setUp()
         for path in (*states.NAMED.values(), states.ROOTS[1], states.ALERTS):
-            self.write(path, cpp.read(ROOT, path))
-        for path in cpp.files_below(ROOT, ".cc"):
+            self.write(path, cpp.read(checks_test.ROOT, path))
+        for path in cpp.files_below(checks_test.ROOT, ".cc"):
             if path.startswith(("server/", "registry/")):
-                self.write(path, cpp.read(ROOT, path))
-        self.page = cpp.read(ROOT, states.PAGE)
+                self.write(path, cpp.read(checks_test.ROOT, path))
+        self.page = cpp.read(checks_test.ROOT, states.PAGE)
         self.write(states.PAGE, self.page)
 
-    def write(self, path, text):
-        full = os.path.join(self.root, path)
-        os.makedirs(os.path.dirname(full), exist_ok=True)
-        with open(full, "w", encoding="utf-8") as file:
-            file.write(text)
-
     def faults(self, before, after, path=states.PAGE):
-        text = cpp.read(ROOT, path)
+        text = cpp.read(checks_test.ROOT, path)
         self.assertIn(before, text)
         self.write(path, text.replace(before, after))
         return "\n".join(states.faults_of(self.root))

@@ -15,8 +15,8 @@ struct ClientLoadPlan {
   int threads = 1;          // threads that call and wait
   int depth = 0;            // asynchronous calls in flight, instead of threads
   int32_t batch = 1;        // ids per call
-  double rate = 0;          // calls per second of all threads; 0: as fast as they are answered
-  int64_t warmup_ms = 200;  // calls that begin in this time are not measured
+  double rate = 0;          // calls per second of all threads; 0: unlimited
+  int64_t warmup_ms = 200;  // time before the measurement begins
   int64_t measure_ms = 1000;
   size_t ids_max = 0;  // ids that are kept and checked for duplicates
 };

@@ -1,7 +1,8 @@
 """Servers that keep counters: firn-server with segment tags, and three databases.
 
 Each is configured for speed as its documentation recommends: no database waits for a disk before it answers, and
-each keeps its answered numbers when its process is killed.
+each keeps its answered numbers when its process is killed. A second Redis syncs its file before each answer, as it must
+so that no number comes again after a crash.
 """
 
 import glob
@@ -61,9 +62,10 @@ def postgresql_programs():
     return program("postgres", "postgresql", places), program("initdb", "postgresql", places)
 
 
-def start_redis(pin):
-    return Server(Folder("redis"), [redis_server(), "--port", "@PORT@", "--bind", "127.0.0.1",
-                                    "--save", "", "--appendonly", "no"], pin)
+def start_redis(pin, synced=False):
+    folder = Folder("redis")
+    file = ["--appendonly", "yes", "--appendfsync", "always", "--dir", folder.path] if synced else ["--appendonly", "no"]
+    return Server(folder, [redis_server(), "--port", "@PORT@", "--bind", "127.0.0.1", "--save", "", *file], pin)
 
 
 def start_mariadb(pin):

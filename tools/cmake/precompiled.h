@@ -1,4 +1,4 @@
-// What most files include of the standard library; see FIRN_PRECOMPILED in firn.cmake.
+// The standard headers that most files include; see FIRN_PRECOMPILED in firn.cmake.
 #pragma once
 
 #include <algorithm>

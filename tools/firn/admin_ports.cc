@@ -41,12 +41,12 @@ Result<AdminPort> ParseAdminUrl(std::string_view url) {
   return AdminPort{std::move(address), tls};
 }
 
-// One request on a connection of its own.
+// A request on a new connection.
 class Exchange {
  public:
   explicit Exchange(const AdminPort& port) : port_(port) {}
 
-  // Returns the body of the answer.
+  // Returns the response body. Fails unless the status is 200.
   Result<std::string> Get(std::string_view path) {
     FIRN_ASSIGN(BlockingSocket socket, BlockingSocket::Connect(port_.address, kTimeLimit));
     socket_.emplace(std::move(socket));
@@ -70,7 +70,7 @@ class Exchange {
  private:
   static constexpr std::string_view kEndOfHead = "\r\n\r\n";
 
-  // Returns the length of the whole answer once its head has come.
+  // Returns the length of the whole response, or nullopt until its head is complete.
   static Result<std::optional<size_t>> LengthOf(std::string_view text) {
     constexpr std::string_view kName = "\r\nContent-Length: ";
     const size_t head = text.find(kEndOfHead);
@@ -107,7 +107,7 @@ class Exchange {
     return failed ? Denied("TLS failed: " + tls_->why()) : Status();
   }
   Status Flush() { return socket_->Send(std::exchange(tls_->sealed(), {})); }
-  // A peer that sends byte after byte must not hold up the command.
+  // Limits the total time: a server that sends one byte at a time must not block the command.
   Result<size_t> Receive() {
     if (clock_.Boot() > end_) return Unavailable("timed out");
     return socket_->Receive(buffer_.data(), buffer_.size());
@@ -145,7 +145,7 @@ class Exchange {
   const Clock& clock_ = SystemClock();
   const BootMs end_ = clock_.Boot() + kTimeLimit;
   std::optional<BlockingSocket> socket_;
-  std::unique_ptr<TlsPump> tls_;  // null: none
+  std::unique_ptr<TlsPump> tls_;  // null: no TLS
   std::array<char, 16'384> buffer_;
 };
 

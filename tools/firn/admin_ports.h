@@ -8,11 +8,12 @@
 
 namespace firn {
 
-// Asks each server for GET /v1/status at its admin port, several at a time. Ends within seconds,
-// whatever the servers do. The failure of each names its port. For ReadAudit.
+// Sends GET /v1/status to each server's admin port, several at a time, and returns the bodies for
+// ReadAudit. Returns within seconds, even if no server responds. Each failure names the port.
 std::vector<Result<std::string>> AskAdminPorts(const std::vector<AuditedProvider>& servers);
 
-// Lists the servers that gave no answer, and what is unknown of them. Empty: none was asked.
+// Returns a text that lists the servers that did not respond, and the facts that are therefore
+// unknown. Empty if AskAdminPorts was not used.
 std::string AskedText(const Audit& audit);
 
 // The TLS flags that AskAdminPorts reads, for a verb's list.

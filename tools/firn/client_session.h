@@ -9,21 +9,21 @@
 
 namespace firn {
 
-// Returns --servers; otherwise FIRN_SERVERS of the environment, unless --registry is given;
-// otherwise the registry.
+// Returns the flag --servers if set; otherwise FIRN_SERVERS from the environment, unless the flag
+// --registry is set; otherwise the registry.
 std::string ChosenServers();
 
 // Returns whether --servers or, unless --registry is given, FIRN_SERVERS is set.
 bool ServersAreNamed();
 
-// Returns the TLS options that the flags set, or nullopt if no TLS flag is given.
+// Returns the TLS options of the flags, or nullopt if no TLS flag is set.
 std::optional<TlsOptions> ChosenTls();
 
 // Returns a client of the chosen servers. The flags override the servers, credentials, TLS and
 // deadlines of `options`.
 Result<std::unique_ptr<Client>> OpenClient(ClientOptions options = {});
 
-// Returns `why`, with a hint to start a server if the failure may mean that none runs.
+// Returns `why`. If the cause may be that no server runs, appends a hint to start one.
 Status WithHint(const Status& why);
 
 // The flags that OpenClient reads, for a verb's list.

@@ -24,7 +24,7 @@ struct Verb {
   std::vector<Verb> below{};              // set for a group
 };
 
-// Exit codes, for scripts. A failure's code follows its remedy.
+// Exit codes, for scripts. Failures with the same remedy have the same code.
 enum class Exit {
   kDone = 0,
   kWrong = 1,    // done, and the verb found something wrong
@@ -38,7 +38,7 @@ Exit ExitFor(Code code);
 
 // Runs a command line and returns the exit code. Finds the verb that the words of `argv` name, sets
 // its flags (--name=value, --name value, --[no]name; a bare -- ends them), runs it and prints its
-// output or its help. An invalid call prints one sentence on stderr. With --version, prints
+// output or its help. An invalid command line prints one sentence on stderr. With --version, prints
 // `version` and runs nothing.
 int RunCommand(const Verb& root, std::string_view version, int argc, const char* const* argv);
 

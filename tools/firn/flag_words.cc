@@ -26,13 +26,13 @@ bool IsYesOrNo(std::string_view name) {
   return Find(name, info) && info.type == "bool";
 }
 
-// The flags whose default the flags file sets, with its path.
+// Returns the flags whose default the flags file sets, with the path of that file.
 std::map<std::string, std::string, std::less<>>& FromFile() {
   static auto& from_file = *new std::map<std::string, std::string, std::less<>>;
   return from_file;
 }
 
-// -5 is a number, a lone - is a word.
+// Returns false for a number such as -5, and for a single -.
 bool LooksLikeFlag(std::string_view argument) {
   return argument.size() > 1 && argument[0] == '-' && !(argument[1] >= '0' && argument[1] <= '9');
 }

@@ -20,11 +20,11 @@ struct CommandLine {
   bool version = false;
 };
 
-// Parses the arguments by the flags that gflags knows, without setting them. kInvalid names the
-// first flag that does not exist or has no value.
+// Parses the arguments without setting flags. gflags determines which flags exist. kInvalid names
+// the first flag that does not exist or has no value.
 Result<CommandLine> SplitCommandLine(const std::vector<std::string>& arguments);
 
-// The values of a flag that may be repeated, --set, stand in one text, separated by this.
+// Separates the values of a flag that may be repeated (--set).
 inline constexpr char kFlagSeparator = '\n';
 
 // Sets the flags. kInvalid names the first flag that is not in `permitted` or whose value does not

@@ -33,7 +33,8 @@ enum class IdTable { kLeaf, kTinyid };
 inline constexpr size_t kIdRowsMax = 10'000;
 
 // Returns all rows of the table and changes nothing. `credentials` is user:password. Fails if the
-// table has more than kIdRowsMax rows. Only this code uses the vendor's client library.
+// table has more than kIdRowsMax rows. Only the implementation of this function uses the MySQL
+// client library.
 Result<std::vector<IdRow>> ReadIdRows(const IdDatabase& place, const std::string& credentials,
                                       IdTable form, const std::string& table);
 

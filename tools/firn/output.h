@@ -12,8 +12,8 @@ struct Output {
   Json json;
   std::string text;
   bool wrong = false;  // the verb did its work and found something wrong
-  int exit_code = 0;   // instead of that of `wrong`, unless 0
-  Status failed{};     // why the verb did only the part of its work that `text` shows
+  int exit_code = 0;   // unless 0, replaces the exit code of `wrong`
+  Status failed{};     // why the verb stopped early; `text` shows the part that it did
 };
 
 }  // namespace firn

@@ -37,8 +37,8 @@ std::string SourceOfRegistry() {
   return by_environment ? "FIRN_REGISTRY" : SourceOf("registry");
 }
 
-// Returns false for a directory registry that no program has created. Returns true for any other
-// registry: whether it exists is known only after connecting.
+// Returns false if `place` is a directory registry that does not exist. Returns true for any other
+// registry, because only a connection shows whether it exists.
 bool DirectoryExists(const std::string& place) {
   constexpr std::string_view kDir = "dir://";
   if (!place.starts_with("dir:///")) return true;

@@ -8,8 +8,8 @@
 
 namespace firn {
 
-// Operators' settings of servers, stored in the registry: the weight, and whether the server is
-// offline for clients. Blocks; owned by one thread.
+// Reads and writes the operator's settings of servers in the registry: the weight, and whether the
+// server is offline for clients. Blocks; owned by one thread.
 class ServerSettings {
  public:
   explicit ServerSettings(BlockingCoordinator& registry) : registry_(registry) {}
@@ -18,7 +18,7 @@ class ServerSettings {
   // are stored. kCorrupt if the stored settings cannot be parsed.
   Result<Configurator> Read(const std::string& address);
 
-  // Returns whether a server at that address is registered, or settings are stored for it.
+  // Returns whether a server is registered at that address, or settings are stored for it.
   Result<bool> Knows(const std::string& address);
 
   // Applies `change` and returns the new settings. `change` runs again after a concurrent write, so

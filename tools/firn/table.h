@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace firn {
@@ -19,10 +18,5 @@ class Table {
  private:
   std::vector<std::vector<std::string>> rows_;
 };
-
-// An owner of a machine id as a cell shows it: "firn 127.0.0.1:7609" for
-// "firn.7609.2130706433.9e107d9d372bb682", and "firn 127.0.0.1:7609 for shop-1" if a slash and the
-// name of a lease follow. Whatever has another form stays as it is.
-std::string FormatOwner(std::string_view owner);
 
 }  // namespace firn

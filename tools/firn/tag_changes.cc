@@ -21,7 +21,8 @@ namespace {
 
 using Kind = TagChange::Kind;
 
-// Adds the lift of the ledger, which DiffTags does not show: the ledger is not a field of the tag.
+// Adds the lift of the ledger to the change. DiffTags does not show it, because the ledger is not a
+// field of the tag.
 void ShowLift(int64_t before, const TagDefinition& after, TagChange& change) {
   if (after.high <= before) return;
   if (change.kind == Kind::kSame) change.kind = Kind::kEdit;
@@ -105,7 +106,8 @@ Status CheckStore(const ProviderReport& report, const TagDefinition& tag) {
     return Invalid(store + " is tiered: take buffer = none");
   }
   if (tag.when_store_is_away != StoreAway::kLedger) return {};
-  // A store with numbers for tags without a buffer is tiered. Older versions report only that.
+  // A store that permits `buffer = none` is tiered. Older server versions do not report which
+  // stores permit `ledger`.
   if (found->second) {
     return Invalid(store + " is tiered, so when_store_is_away = ledger is not possible");
   }
@@ -116,7 +118,23 @@ Status CheckStore(const ProviderReport& report, const TagDefinition& tag) {
   return {};
 }
 
+// Returns the setting of the tag that version 0.1 does not know; empty: none.
+std::string SettingSince02(const TagDefinition& tag) {
+  constexpr int64_t kWidthMax = 18;  // of version 0.1
+  if (tag.buffer == TagBuffer::kOwner) return Cat("buffer = ", BufferName(tag.buffer));
+  if (tag.obfuscate_width > kWidthMax) return Cat("obfuscate.width = ", tag.obfuscate_width);
+  const auto has = [&tag](const char* item) { return tag.text.find(item) != tag.text.npos; };
+  if (has("{id:uuid7}")) return "{id:uuid7} in a text";
+  if (has("{count}") && !has("{period}")) return "{count} without {period} in a text";
+  return {};
+}
+
 Status CheckTagOn(const ProviderReport& report, const TagDefinition& tag) {
+  // Version 0.1 reports no strategies.
+  if (const std::string setting = SettingSince02(tag);
+      report.strategies.empty() && !setting.empty()) {
+    return Invalid(Cat("its version does not support ", setting, "; upgrade it first"));
+  }
   FIRN_TRY(CheckName("strategy", tag.strategy, report.strategies));
   for (const std::string& plugin : tag.plugins) {
     FIRN_TRY(CheckName("plugin", plugin, report.plugins));
@@ -124,7 +142,7 @@ Status CheckTagOn(const ProviderReport& report, const TagDefinition& tag) {
   return CheckStore(report, tag);
 }
 
-// A date in the text does not make a tag a dated one.
+// Returns a note for a segment tag whose text contains a date: its counter does not restart.
 std::string DateNote(const TagDefinition& tag) {
   if (tag.strategy != "segment" || tag.text.find("{date") == std::string::npos) return {};
   return Cat("tag '", tag.name,
@@ -161,6 +179,7 @@ Status CheckServable(BlockingCoordinator& registry, const std::vector<StoredTag>
           const TagDefinition& before = stored.tag();
           return before.name == tag.name && before.store == tag.store &&
                  before.buffer == tag.buffer && before.strategy == tag.strategy &&
+                 before.text == tag.text && before.obfuscate_width == tag.obfuscate_width &&
                  before.plugins == tag.plugins && before.disabled == tag.disabled &&
                  before.when_store_is_away == tag.when_store_is_away;
         });

@@ -15,20 +15,22 @@ Output ShowChanges(const std::vector<TagChange>& changes);
 Result<Output> Done(Output output);
 
 // Returns kInvalid for a tag that a running server would refuse: the server lacks its store, plugin
-// or strategy, or the store does not permit `buffer = none` or `when_store_is_away = ledger`. Skips
-// tags for which `present` has the same. Ok if no server runs. Blocks.
+// or strategy, the store does not permit `buffer = none` or `when_store_is_away = ledger`, or the
+// server's version does not support the setting. Skips tags whose entry in `present` has the same
+// settings. Ok if no server runs. Blocks.
 Status CheckServable(BlockingCoordinator& registry, const std::vector<StoredTag>& present,
                      const std::vector<TagDefinition>& tags);
 
-// Creates or edits `tags` in the cluster. Refuses all of them, before the first write, if one
-// change is not permitted; with `dry_run` only returns the changes. Other tags stay as they are. If
-// a write fails, the error lists the changes, the tags that were written and the one that was not.
-// If a tag's `high` is above its ledger, the ledger is lifted to it.
+// Creates or edits `tags` in the cluster. If one change is not permitted, fails without writing
+// any. With `dry_run` only returns the changes. Does not change other tags. If a write fails, the
+// error lists the changes, the tags that were written and the one that was not. If a tag's `high`
+// is above its ledger, the ledger is lifted to it.
 Result<Output> PutTags(TagStore& store, const TagListing& present,
                        const std::vector<TagDefinition>& tags, bool dry_run);
 
-// Adds what people may not expect of these tags to the output of a verb that defines them: a
-// sentence each under "notes", and as NOTE in the text. Reads the cluster's layout. Blocks.
+// Adds notes on behaviour of these tags that users may not expect, to the output of a verb that
+// defines the tags: a sentence each under "notes", and as NOTE in the text. Reads the cluster's
+// layout. Blocks.
 Status AddTagNotes(BlockingCoordinator& registry, const std::vector<TagDefinition>& tags,
                    Output& output);
 

@@ -13,7 +13,7 @@ Result<int64_t> ShownId(const TagDefinition& tag, const Layout& layout, std::str
   FIRN_ASSIGN(const TextTemplate form,
               TextTemplate::Parse(tag.text, TimeZone::Utc(), tag.Dated(), layout));
   Result<int64_t> id = form.ParseId(text);
-  // Programs may also show the plain number.
+  // Programs may also show the number instead of the text.
   if (!id.ok() && !tag.text.empty()) {
     const Result<int64_t> number = ParseId(Base::kDecimal, text);
     if (number.ok()) return number;

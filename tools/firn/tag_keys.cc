@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
-#include <variant>
 
 #include "common/base/cat.h"
 #include "common/base/quote.h"
@@ -65,7 +64,7 @@ std::string WordsOf(const TagField& field) {
   return text;
 }
 
-// Returns the tags that have the field, its default, and until when it may change.
+// Returns which tags have the field, its default, and until when it may change.
 std::string RulesOf(const TagField& field) {
   static const TagDefinition kFresh;
   std::string text;

@@ -4,7 +4,6 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <utility>
 
 #include "common/base/cat.h"
 #include "common/base/parse.h"
@@ -21,7 +20,7 @@ Result<int64_t> Number(const char* column, const std::string& text, int64_t leas
   return Invalid(std::string(column) + ": " + Quoted(text) + " is not a valid number");
 }
 
-// What the rows of one tag, from one or several databases, contain.
+// Facts about one tag, from its rows in all databases.
 struct Known {
   int64_t next = 0;  // the first number that was never issued
   int64_t step = 0;
@@ -47,7 +46,7 @@ Status Add(IdTable form, const IdRow& row, Known& known) {
   return {};
 }
 
-// Returns the tag's fault, if any: also that not all of its databases were named.
+// Returns the tag's fault, or "". A missing database is a fault, too.
 std::string Missing(const Known& known) {
   const int64_t shares = known.delta, found = static_cast<int64_t>(known.remainders.size());
   if (shares == found || !known.fault.empty()) return known.fault;

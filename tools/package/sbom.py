@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Prints an SPDX 2.3 document (JSON) of a container image: one entry for each Debian package in it.
+"""Prints an SPDX 2.3 document (JSON) of a container image: one entry for each Debian package in it, and for each file
+that is published beside it.
 
     sbom.py --format                                        prints the format for dpkg-query
-    dpkg-query -W -f "$(sbom.py --format)" | sbom.py NAME   reads its output
+    dpkg-query -W -f "$(sbom.py --format)" | sbom.py NAME [FILE...]     reads its output
 
-NAME is the image's name, such as firn:0.1.0. The document depends only on the packages, on NAME and on
-the time in SOURCE_DATE_EPOCH (default: now).
+NAME is the image's name, such as firn:0.2.0. The document depends only on the packages, the files, NAME and the time in
+SOURCE_DATE_EPOCH (default: now).
 """
 
 import argparse
@@ -47,28 +48,39 @@ def package(name, version, architecture, maintainer, source, source_version):
                           "referenceLocator": f"{place}@{quoted(version)}?arch={quoted(architecture)}"}]}
 
 
-def document(name, lines, created):
+def published(path):
+    with open(path, "rb") as file:
+        digest = hashlib.sha256(file.read()).hexdigest()
+    return {"SPDXID": f"SPDXRef-File-{hashlib.sha256(path.encode()).hexdigest()}", "name": os.path.basename(path), "packageFileName": path,
+            "downloadLocation": UNKNOWN, "filesAnalyzed": False, "licenseConcluded": UNKNOWN,
+            "licenseDeclared": "MIT", "copyrightText": UNKNOWN,
+            "checksums": [{"algorithm": "SHA256", "checksumValue": digest}]}
+
+
+def document(name, lines, files, created):
     rows = [fields_of(line) for line in sorted(lines)]
     packages = [package(*row) for status, *row in rows if status == "installed"]
     image = {"SPDXID": "SPDXRef-Image", "name": name, "downloadLocation": UNKNOWN,
              "filesAnalyzed": False, "primaryPackagePurpose": "CONTAINER",
              "licenseConcluded": UNKNOWN, "licenseDeclared": UNKNOWN, "copyrightText": UNKNOWN}
-    digest = hashlib.sha256(json.dumps([name, created, packages]).encode()).hexdigest()
+    beside = [published(path) for path in files]
+    digest = hashlib.sha256(json.dumps([name, created, packages, beside]).encode()).hexdigest()
     contains = [{"spdxElementId": image["SPDXID"], "relationshipType": "CONTAINS",
                  "relatedSpdxElement": part["SPDXID"]} for part in packages]
     return {
         "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": name,
         "documentNamespace": f"https://firn.io/spdx/{digest}",
         "creationInfo": {"created": created, "creators": ["Tool: firn-sbom"]},
-        "packages": [image, *packages],
-        "relationships": [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES",
-                           "relatedSpdxElement": image["SPDXID"]}, *contains]}
+        "packages": [image, *packages, *beside],
+        "relationships": [*({"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES",
+                             "relatedSpdxElement": part["SPDXID"]} for part in (image, *beside)), *contains]}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", nargs="?", help="name of the image")
+    parser.add_argument("files", nargs="*", help="files that are published beside the image")
     parser.add_argument("--format", action="store_true", help="print the format for dpkg-query")
     arguments = parser.parse_args()
     if arguments.format:
@@ -82,8 +94,8 @@ def main():
     epoch = int(os.environ.get("SOURCE_DATE_EPOCH", datetime.datetime.now().timestamp()))
     created = datetime.datetime.fromtimestamp(epoch, datetime.timezone.utc)
     try:
-        made = document(arguments.name, lines, created.strftime("%Y-%m-%dT%H:%M:%SZ"))
-    except ValueError as fault:
+        made = document(arguments.name, lines, arguments.files, created.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    except (OSError, ValueError) as fault:
         print(f"sbom.py: {fault}", file=sys.stderr)
         return 1
     json.dump(made, sys.stdout, indent=1)

@@ -12,6 +12,7 @@ from .ask import Ask
 from .connection import Io
 from .engine import Engine
 from .errors import Closed, Reason, Refused
+from .fleet import Fleet
 from .options import Event, LocalTag, Options, Tls, described
 from .server import SeenServer
 from .view import Counters
@@ -68,6 +69,10 @@ class BaseClient:
 
     def _make_io(self) -> Io:
         raise NotImplementedError
+
+    def _fleet_of_threads(self) -> Optional[Fleet]:
+        """Returns the client's fleet, if threads can share it."""
+        return None
 
     def _usable(self) -> Engine:
         """Returns the engine; creates it for the first call, and for the first one after fork()."""

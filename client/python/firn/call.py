@@ -125,7 +125,7 @@ class Call:
             # A timeout after too little time says nothing about the server's health.
             hurried = (failure.end in (End.TIMEOUT, End.CONNECT_TIMEOUT)
                        and (now - began) * 2000 < self._options.attempt_limit_ms)
-            if not hurried:
+            if not hurried and not self._fleet.stopped:  # close() ends connections
                 self._fleet.failed(server, self._ask.tag, failure)
             raise
 

@@ -7,6 +7,7 @@ from typing import Optional
 from .ask import Ask
 from .base import BaseClient
 from .connection import Io
+from .fleet import Fleet
 from .threads import ThreadIo, run
 
 
@@ -48,3 +49,6 @@ class Client(BaseClient):
 
     def _make_io(self) -> Io:
         return ThreadIo()
+
+    def _fleet_of_threads(self) -> Fleet:
+        return self._usable().fleet

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from typing import Any, Optional
 
@@ -27,30 +26,29 @@ _SURELY_OPEN_S = 0.005  # of an idle connection; if it is closed all the same, t
 
 
 class Engine:
-    """Thread-safe. `close` does not wait: calls in progress end with Closed."""
+    """The connections and background work of a client, or of a generator that shares the client's fleet. Thread-safe.
+    `close` does not wait: calls in progress end with Closed."""
 
-    def __init__(self, options: Options, io: Io) -> None:
+    def __init__(self, options: Options, io: Io, fleet: Optional[Fleet] = None) -> None:
         self.options, self.io = options, io
-        self.fleet = Fleet(options, io)
-        self.fleet.trouble = self._ask_list_soon
+        self.fleet = fleet or Fleet(options, io)
+        self._owns_fleet = fleet is None
+        self._stopped = False
         self._tls = TlsContexts(options.tls or Tls())
         self._open: set[Connection] = set()  # all open connections; under the fleet's lock
-        self._wake = io.bell()
-        self._list_due = time.monotonic() if options.lists_change else float("inf")
-        self._list_asked = 0.0
         self.supplies = {one.tag: Supply(one, self.fleet, self.call) for one in options.local_ranges}
-        io.start("firn-upkeep", self._upkeep())
+        io.start("firn-upkeep", self._upkeep(self.fleet.keeper.enter()))
 
     def close(self) -> None:
+        self.forget()
         with self.fleet.lock:
-            self.fleet.stopped = True
-            idle = [one for server in self.fleet.servers.values() for one in server.idle]
+            idle = [one for server in self.fleet.servers.values() for one in server.idle if one in self._open]
             for server in self.fleet.servers.values():
-                server.idle = []
+                server.idle = [one for one in server.idle if one not in self._open]
             self._open.difference_update(idle)
             in_use = list(self._open)
         self.fleet.news.ring()
-        self._wake.ring()
+        self.fleet.wake.ring()
         for supply in self.supplies.values():
             supply.fetched.ring()
         for connection in idle:
@@ -61,7 +59,9 @@ class Engine:
     def forget(self) -> None:
         """Ends the engine from a finalizer, which may run while any lock is held: the upkeep closes
         the connections within a second."""
-        self.fleet.stopped = True
+        self._stopped = True
+        if self._owns_fleet:
+            self.fleet.stopped = True
 
     def abandon(self) -> None:
         """Only closes the copies of the parent's connections. Runs in a forked child, where threads that do
@@ -120,10 +120,10 @@ class Engine:
                 break
             if time.monotonic() - connection.idle_since < _SURELY_OPEN_S or connection.idle_and_open():
                 return connection
-            self._drop(connection)
+            self.drop(connection)
         if not self.fleet.may_dial(server, until):
             raise AttemptFailed(End.NO_ROOM, "a connection to it has just failed", paused=True)
-        return (await self._connect(server, until))[0]
+        return (await self.connect(server, until))[0]
 
     async def _shared(self, server: Server, until: float) -> Connection:
         """Returns the one connection to the server; opens it if there is none, for all calls that wait for it."""
@@ -132,7 +132,7 @@ class Engine:
                 if connection.idle_and_open():
                     return connection
                 server.idle.remove(connection)
-                self._drop(connection)
+                self.drop(connection)
             if server.dialling is None:
                 if not self.fleet.may_dial(server, until):
                     raise AttemptFailed(End.NO_ROOM, "a connection to it has just failed", paused=True)
@@ -140,7 +140,7 @@ class Engine:
                 self.io.start("firn-dial", self._open_shared(server, server.dialling))
             opened = server.dialling
             await opened.wait(0, until)
-            if self.fleet.stopped:
+            if self._stopped:
                 raise AttemptFailed(End.CLOSED, "the client was closed")
             if opened.rings == 0:
                 raise AttemptFailed(End.CONNECT_TIMEOUT, "", counted=True)
@@ -149,7 +149,7 @@ class Engine:
 
     async def _open_shared(self, server: Server, opened: Bell) -> None:
         try:
-            connection, _ = await self._connect(server, time.monotonic() + self.options.attempt_limit_ms / 1000)
+            connection, _ = await self.connect(server, time.monotonic() + self.options.attempt_limit_ms / 1000)
             server.idle.append(connection)
         except AttemptFailed as failure:
             server.dial_failure = failure
@@ -158,7 +158,7 @@ class Engine:
             server.dialling = None
             opened.ring()
 
-    async def _connect(self, server: Server, until: float) -> tuple[Connection, protocol.Status]:
+    async def connect(self, server: Server, until: float) -> tuple[Connection, protocol.Status]:
         """Returns a new connection to a server of this cluster, and the server's status."""
         reached = False
         try:
@@ -175,14 +175,13 @@ class Engine:
         spoke = server.spoke  # not on a connection that is opened meanwhile
         connection = await self._reach(server, until)
         with self.fleet.lock:
-            stopped = self.fleet.stopped
             self._open.add(connection)
-        if stopped:
+        if self._stopped:
             connection.abort()
         try:
             return connection, await self._greet(server, connection, spoke, until)
         except BaseException:
-            self._drop(connection)
+            self.drop(connection)
             raise
 
     async def _reach(self, server: Server, until: float) -> Connection:
@@ -234,7 +233,7 @@ class Engine:
             if connection in server.idle:
                 server.idle.remove(connection)
         if not (whole and connection.busy):
-            self._drop(connection)
+            self.drop(connection)
 
     def _usable_after(self, failure: BaseException) -> bool:
         """Returns whether the connection can be used again. A cancelled call does not end one that others share."""
@@ -242,23 +241,29 @@ class Engine:
             return failure.spoke or failure.late is not None
         return self.io.shares
 
-    def _drop(self, connection: Connection) -> None:
+    def drop(self, connection: Connection) -> None:
         with self.fleet.lock:
             self._open.discard(connection)
         connection.close()
 
     # --- background -------------------------------------------------------------------------------
 
-    async def _upkeep(self) -> None:
+    async def _upkeep(self, keeps: bool) -> None:
+        """Does the background work of the fleet, as soon as no other engine does."""
         try:
-            while not self.fleet.stopped:
-                pause_s, seen = _TROUBLE_S, self._wake.rings
+            while not self._stopped:
+                if not keeps:
+                    keeps = await self.fleet.keeper.wait(time.monotonic() + _TROUBLE_S)
+                    continue
+                pause_s, seen = _TROUBLE_S, self.fleet.wake.rings
                 try:
                     pause_s = await self._do_upkeep()
                 except Exception as fault:  # a defect of this library must not end the upkeep
                     self.fleet.tell("defect", "", printable(repr(fault)))
-                await self._wake.wait(seen, time.monotonic() + pause_s)
+                await self.fleet.wake.wait(seen, time.monotonic() + pause_s)
         finally:
+            if keeps:
+                self.fleet.keeper.leave()
             self.close()
 
     async def _do_upkeep(self) -> float:
@@ -268,10 +273,10 @@ class Engine:
         due, next_probe = self.fleet.take_probes()
         for server in due:
             await self._probe(server)
-        if time.monotonic() >= self._list_due:
+        if time.monotonic() >= self.fleet.list_pace.due:
             await self._ask_list()
         self._drop_closed()
-        left = min(self._list_due, next_probe) - time.monotonic()
+        left = min(self.fleet.list_pace.due, next_probe) - time.monotonic()
         return min(max(0.0, left), 1.0)
 
     def _drop_closed(self) -> None:
@@ -279,13 +284,6 @@ class Engine:
         system would keep their descriptors."""
         for server, connection in self.fleet.take_idle(time.monotonic() - _CHECK_IDLE_S):
             self._put(server, connection, connection.idle_and_open())
-
-    def _ask_list_soon(self) -> None:
-        """After a failed call the list may have changed: asks within a random time of at most 1 s, because
-        other clients see the same failure."""
-        soon = max(time.monotonic(), self._list_asked + _TROUBLE_S) + random.uniform(0, _TROUBLE_S)
-        self._list_due = min(self._list_due, soon)
-        self._wake.ring()
 
     async def _resolve(self, server: Server) -> None:
         try:
@@ -296,24 +294,26 @@ class Engine:
     async def _probe(self, server: Server) -> None:
         until = time.monotonic() + self.options.attempt_limit_ms / 1000
         try:
-            connection, status = await self._connect(server, until)
-            self._drop(connection)
+            connection, status = await self.connect(server, until)
+            self.drop(connection)
             self.fleet.probed(server, status, None)
         except AttemptFailed as failure:
-            self.fleet.probed(server, None, failure)
+            if not self._stopped:
+                self.fleet.probed(server, None, failure)
 
     async def _ask_list(self) -> None:
-        self._list_asked, wait_s = time.monotonic(), _NO_LIST_YET_S
+        self.fleet.list_pace.asked, wait_s = time.monotonic(), _NO_LIST_YET_S
         server = self.fleet.pick("", ())
         if server is not None:
             try:
-                until = self._list_asked + self.options.attempt_limit_ms / 1000
+                until = self.fleet.list_pace.asked + self.options.attempt_limit_ms / 1000
                 wait_s = await self._ask_for_list(server, until)
             except AttemptFailed as failure:
-                self.fleet.failed(server, "", failure)
+                if not self._stopped:
+                    self.fleet.failed(server, "", failure)
             finally:
                 self.fleet.give_back(server)
-        self._list_due = time.monotonic() + wait_s
+        self.fleet.list_pace.due = time.monotonic() + wait_s
 
     async def _ask_for_list(self, server: Server, until: float) -> float:
         """Asks the server for its list. Returns the seconds until the next request."""
@@ -336,6 +336,6 @@ class Engine:
         for gone in self.fleet.apply(answer, server):
             for idle in gone.idle:
                 if not idle.busy:  # otherwise its last call closes it
-                    self._drop(idle)
+                    self.drop(idle)
         least, most = _ASK_AGAIN_S
         return min(max(answer.ask_again_ms / 1000, least), most)

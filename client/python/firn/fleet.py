@@ -6,15 +6,15 @@ import collections
 import random
 import threading
 import time
-from typing import Callable, Collection, Iterable, Optional
+from typing import Collection, Iterable, Optional
 
 from .choice import less_busy, subset
 from .connection import Connection, Io
 from .errors import REFUSAL_RULES, AttemptFailed, End, Reason
-from .health import IN_A_ROW, RetryBudget
+from .health import IN_A_ROW, ListPace, RetryBudget
 from .options import Options, split_address
 from .protocol import Entry, ServerList, State, Status
-from .server import EJECTED, HEALTHY, NAMES, NEVER, PROBE_AGAIN_S, QUARANTINED, SeenServer, Server, remember
+from .server import EJECTED, HEALTHY, NAMES, NEVER, PROBE_AGAIN_S, QUARANTINED, SeenServer, Server, at_least, remember
 from .view import Counters
 
 _NO_ADVICE_S = 0.1
@@ -23,15 +23,17 @@ _MOVES_EVERY = 10  # attempt limits after which a server that hangs again frees 
 
 
 class Fleet:
-    """Thread-safe. Hooks are called without its lock."""
+    """Shared by a client and its generators. Thread-safe. Hooks are called without its lock."""
 
     def __init__(self, options: Options, io: Io) -> None:
         self._options, self.io = options, io
         self._name = random.randbytes(8)
         self.lock = threading.Lock()
         self.news = io.bell()  # servers were added, or are healthy again
-        self.trouble: Callable[[], None] = lambda: None
-        self.stopped = False
+        self.stopped = False  # the client
+        self.keeper = io.room(1)  # for the engine that does the background work
+        self.wake = io.bell()  # wakes that engine
+        self.list_pace = ListPace(options.lists_change)
         self.uuid, self.layout, self.version = options.cluster_uuid, "", 0
         self.servers: dict[str, Server] = {}
         self._subset: list[Server] = []
@@ -78,10 +80,8 @@ class Fleet:
         except ValueError:
             return
         server = before.get(entry.address) or self.made(entry.address)
-        server.rack, server.weight, server.online = entry.rack, entry.weight, entry.online
-        server.state, server.tls = entry.state, bool(entry.tls or self._options.tls)
-        server.last_resort = server.draining = server.quarantined = server.foreign = False
-        server.closed_until.clear()
+        server.listed(entry)
+        server.tls = bool(entry.tls or self._options.tls)
         self.servers[entry.address] = server
 
     def _choose(self) -> None:
@@ -129,8 +129,7 @@ class Fleet:
 
     def _panics(self, now: float) -> bool:
         """Returns whether fewer than half of the servers are healthy."""
-        members = [one for one in self.servers.values()
-                   if one.online and not one.foreign and not one.last_resort]
+        members = [one for one in self.servers.values() if one.online and not one.foreign and not one.last_resort]
         return sum(one.standing("", False, now) == HEALTHY for one in members) * 2 < len(members)
 
     def call_begins(self) -> None:
@@ -221,8 +220,7 @@ class Fleet:
     def view(self) -> list[SeenServer]:
         now = time.monotonic()
         with self.lock:
-            return [SeenServer(one.address, one.rack, one.weight, NAMES[standing],
-                               one.why if standing else "", one.in_flight)
+            return [SeenServer(one.address, one.rack, one.weight, NAMES[standing], one.why if standing else "", one.in_flight)
                     for one in sorted(self.servers.values(), key=lambda one: one.address)
                     for standing in [one.standing("", True, now)]]
 
@@ -234,7 +232,14 @@ class Fleet:
             seen = self.news.rings
 
     def tell(self, kind: str, server: str, detail: str) -> None:
-        self._options.tell(kind, server, detail)
+        """Calls on_event, unless the client was closed."""
+        if not self.stopped:
+            self._options.tell(kind, server, detail)
+
+    def trouble(self) -> None:
+        """Asks for the list soon: after a failed call it may have changed."""
+        self.list_pace.hurry()
+        self.wake.ring()
 
     # --- answers and failures ---------------------------------------------------------------------
 
@@ -242,16 +247,15 @@ class Fleet:
         """Fails unless the server with this status is of this cluster."""
         with self.lock:
             if not status.cluster_uuid and self.uuid:
-                raise AttemptFailed(End.REFUSED, "it does not know its cluster yet",
-                                    Reason.NOT_READY)
+                raise AttemptFailed(End.REFUSED, "it does not know its cluster yet", Reason.NOT_READY,
+                                    another_may_help=True)
             for what, theirs, ours in (("cluster", status.cluster_uuid, self.uuid),
                                        ("layout", status.layout, self.layout)):
                 if (ours and theirs != ours) or (what == "layout" and not theirs):
                     raise AttemptFailed(End.WRONG_SERVICE,
                                         f"its {what} is '{theirs}', not '{ours}'")
             self.uuid, self.layout = status.cluster_uuid, status.layout
-            self._own_numbers.update(one.tag for one in status.tags
-                                     if one.strategy != "snowflake")
+            self._own_numbers.update(one.tag for one in status.tags if one.strategy != "snowflake")
 
     def answered(self, server: Server, tag: str, refused: bool = False) -> None:
         """Records that a server has answered a call, or refused it as every server would. A server that gave
@@ -284,7 +288,7 @@ class Fleet:
 
     def _refused(self, server: Server, tag: str, failure: AttemptFailed) -> None:
         now = time.monotonic()
-        until = now + _at_least(failure.retry_after_ms / 1000 or _NO_ADVICE_S)
+        until = now + at_least(failure.retry_after_ms / 1000 or _NO_ADVICE_S)
         reason = failure.reason
         if reason is Reason.INTERNAL:
             return self._count(server, 1, failure)
@@ -298,7 +302,7 @@ class Fleet:
             elif reason is Reason.STORE_DOWN:
                 remember(server.down_until, tag, until)
             elif reason is Reason.DRAINING:
-                remember(server.closed_until, tag, now + _at_least(PROBE_AGAIN_S))
+                remember(server.closed_until, tag, now + at_least(PROBE_AGAIN_S))
                 began = not server.draining and not server.quarantined
                 if began:
                     server.draining, server.probe_at = True, now
@@ -393,8 +397,3 @@ class Fleet:
             if addresses and set(addresses) != set(server.addresses):
                 server.addresses = addresses
                 self.news.ring()
-
-
-def _at_least(advice_s: float) -> float:
-    """Adds up to half at random, so that not all clients return at the same moment."""
-    return advice_s * random.uniform(1.0, 1.5)

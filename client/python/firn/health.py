@@ -1,13 +1,16 @@
-"""The health of a server, backoff, and the retry budget."""
+"""The health of a server, backoff, the retry budget, and the pace of requests for the list."""
 
 from __future__ import annotations
 
+import math
 import random
+import time
 
 IN_A_ROW = 3
 _WINDOW = 20
 _FIRST_EJECTION_S = 1.0
 _LONGEST_EJECTION_S = 30.0
+_HURRY_S = 1.0
 
 
 class Backoff:
@@ -67,6 +70,17 @@ class Health:
         """Ejects the server, or calls it last, and returns for how many seconds."""
         self.out, self.ejected = True, eject
         return self._times.next(now)
+
+
+class ListPace:
+    """When to ask for the list of servers."""
+
+    def __init__(self, changes: bool) -> None:
+        self.due, self.asked = time.monotonic() if changes else math.inf, 0.0
+
+    def hurry(self) -> None:
+        """Asks within a random time of at most 1 s, because other clients see the same failure."""
+        self.due = min(self.due, max(time.monotonic(), self.asked + _HURRY_S) + random.uniform(0, _HURRY_S))
 
 
 class RetryBudget:

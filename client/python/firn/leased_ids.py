@@ -151,6 +151,9 @@ class LeasedIds:
                 raise ValueError(fault)
             if self._first_terms is None:
                 self._pace.restart()
+            # A late answer must not replace a lease in use.
+            if min(self._pace.advance(), self._clock.wall_ns()) // _MS >= start_ms(terms, terms.until_tick):
+                raise ValueError("its interval has ended")
             used = self._used_tick()
             self._terms, self._first_tick = terms, max(terms.from_tick, self._tick + 1)
             self._first_terms = self._first_terms or terms

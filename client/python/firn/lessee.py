@@ -13,7 +13,7 @@ from .leased_ids import LeasedIds, start_ms, utc
 from .protocol import LeaseTerms
 from .view import LeaseLoss
 
-ATTEMPT_S = 2.0            # a claim needs several answers of the registry
+_ATTEMPT_S = 2.0            # a claim needs several answers of the registry
 _TURN_MAX_S = 1.0          # between two readings of the clocks
 _RENEW_LEAST_S = 0.1
 _GRANT_PAUSE_S = 2.0       # between a lease and the request for another
@@ -142,7 +142,7 @@ class Lessee:
     def _order(self, request: Request, now: float) -> Optional[Order]:
         held = self._held
         if isinstance(request, Release):
-            limit_s = held.renew_at - now if held else ATTEMPT_S
+            limit_s = held.renew_at - now if held else _ATTEMPT_S
             return self._order_of(request, request.server, limit_s, "releaseLease", (
                 request.lease, request.turn, request.used_tick))
         wall_ms, zero_ns = self._ids.wall_clock()
@@ -151,14 +151,14 @@ class Lessee:
         if isinstance(request, Grant):
             address = self._server_for(request, now)
             fields = (request.token, self._name, wall_ms, self._ahead_ms, self._rack)
-            return self._order_of(request, address, ATTEMPT_S, "lease", fields) if address else None
+            return self._order_of(request, address, _ATTEMPT_S, "lease", fields) if address else None
         assert held is not None
         limit_s = (held.replace_at_ms - self._ids.now_ms()) / 1000
         return self._order_of(request, held.server, limit_s, "renewLease", (
             held.terms.lease, request.turn, held.acknowledged, wall_ms, self._ahead_ms))
 
     def _order_of(self, request: Request, address: str, limit_s: float, method: str, fields: LeaseFields) -> Order:
-        limit_s = min(max(limit_s, longest_wait_s(self._interval_ms)), ATTEMPT_S)
+        limit_s = min(max(limit_s, longest_wait_s(self._interval_ms)), _ATTEMPT_S)
         return Order(request, address, Ask(method, lease=fields), limit_s)
 
     def _server_for(self, grant: Grant, now: float) -> Optional[str]:
@@ -179,6 +179,8 @@ class Lessee:
         now = self._boot_s()
         if isinstance(outcome, LeaseTerms):
             try:
+                if self._holds(outcome):
+                    raise ValueError("it is held already")
                 used_tick = self._ids.adopt(outcome)
                 self._confirm(grant)
             except ValueError as fault:
@@ -211,6 +213,9 @@ class Lessee:
             grant.repeats = _GRANT_REPEATS + 1
         grant.tried.append(address)
         grant.send_at = now
+
+    def _holds(self, terms: LeaseTerms) -> bool:
+        return self._held is not None and self._held.terms.lease == terms.lease
 
     def _confirm(self, answered: Union[Grant, Renewal]) -> None:
         assert answered.wall_at_zero_ns is not None
@@ -311,7 +316,7 @@ class Lessee:
     def _give_back(self, terms: LeaseTerms, address: str) -> None:
         """Releases a lease of which no id was issued. Its terms may be wrong: an end that has passed, or is more than
         `ahead` away, is ignored."""
-        if terms.lease:
+        if terms.lease and not self._holds(terms):
             time_ms, end_ms = self._ids.now_ms(), start_ms(terms, terms.until_tick)
             latest_ms = time_ms + self._ahead_ms
             self._add_release(terms, self._home(terms, address), terms.server, "", max(terms.from_tick, 0) - 1,

@@ -14,10 +14,10 @@ from typing import Callable, Optional, Union
 from . import lease_terms
 from .base import BaseClient
 from .engine import Engine
-from .errors import AttemptFailed, Closed, End, LeaseRefused, NoLease, printable
+from .errors import AttemptFailed, Closed, End, NoLease, printable
 from .lease_requests import Order
 from .leased_ids import LeasedIds, SystemClock, start_ms, utc
-from .lessee import ATTEMPT_S, Lessee
+from .lessee import Lessee
 from .protocol import LeaseTerms
 from .options import described
 from .server import Server
@@ -47,7 +47,8 @@ class LocalGenerator:
                  timeout_ms: int = 10_000, on_lost: Optional[Callable[[LeaseLoss], None]] = None) -> None:
         """Waits for the first lease, for at most `timeout_ms`, and raises NoLease if no server grants one.
 
-        `client` is a firn.Client or a firn.aio.Client; the generator has its options, and connections of its own.
+        `client` is a firn.Client, whose servers the generator shares, or a firn.aio.Client, whose options it has. Each of
+        its requests has a connection of its own.
         `name` is shown to operators. `ahead_ms` is the length of the interval, 2,000 to 86,400,000: the longest outage of
         all servers that the generator survives. `on_lost` is called with a LeaseLoss when a lease was revoked, or has
         ended without a successor. It runs on the generator's thread, and must return soon."""
@@ -113,11 +114,9 @@ class _Runner:
 
     def __init__(self, client: BaseClient, ids: LeasedIds, name: str, ahead_ms: int, rack: Optional[int],
                  on_lost: Optional[Callable[[LeaseLoss], None]]) -> None:
-        options = dataclasses.replace(client._options,
-                                      local_ranges=(), on_event=None, attempt_limit_ms=int(ATTEMPT_S * 1000))
+        options = dataclasses.replace(client._options, local_ranges=(), on_event=None)
         self._ids, self._process = ids, os.getpid()
-        self._engine = Engine(options, ThreadIo())
-        self._others: dict[str, Server] = {}  # servers that are not in the list
+        self._engine = Engine(options, ThreadIo(), client._fleet_of_threads())
         self._lessee = Lessee(name, ahead_ms, rack, ids, self._pick, self._knows, on_lost,
                               _boot_s)
         self._stopping = False
@@ -198,37 +197,27 @@ class _Runner:
             return address in fleet.servers
 
     def _send(self, order: Order) -> Optional[LeaseTerms]:
+        """Sends the request over a connection of its own: an answer may take seconds, and delays no call."""
+        until, fleet = time.monotonic() + order.limit_s, self._engine.fleet
         server = self._server(order.address)
-        fleet = self._engine.fleet
         try:
-            try:
-                answer = self._attempt(server, order, False)
-            except AttemptFailed as failure:
-                if not failure.stale:
-                    raise
-                answer = self._attempt(server, order, True)
-            fleet.answered(server, "")
-            return answer
-        except LeaseRefused:
-            fleet.answered(server, "", refused=True)
-            raise
+            connection, _ = run(self._engine.connect(server, until))
         except AttemptFailed as failure:
-            if not failure.paused:
-                fleet.failed(server, "", failure)
+            fleet.failed(server, "", failure)
             raise
-
-    def _attempt(self, server: Server, order: Order, fresh: bool) -> Optional[LeaseTerms]:
-        until = time.monotonic() + order.limit_s
-        answer: Optional[LeaseTerms] = run(self._engine.attempt(server, order.ask, fresh, until, set()))
-        return answer
+        try:
+            with fleet.lock:
+                server.connected()
+            answer: Optional[LeaseTerms] = connection.checked(order.ask, run(connection.call(order.ask, until)))
+            return answer
+        finally:
+            self._engine.drop(connection)
 
     def _server(self, address: str) -> Server:
-        """Returns the server at an address that a server named."""
+        """Returns the server at an address, also if no list has it."""
         fleet = self._engine.fleet
         with fleet.lock:
-            server = fleet.servers.get(address) or self._others.get(address)
-        if server is None:
-            server = self._others[address] = fleet.made(address)
+            server = fleet.servers.get(address) or fleet.made(address)
         if not server.addresses:
             try:
                 server.addresses = run(self._engine.io.resolve(server.host))

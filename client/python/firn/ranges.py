@@ -103,9 +103,9 @@ class Supply:
     async def take(self, until: float) -> Optional[int]:
         """Returns an id from memory, or None if there is none, after waiting for a fetch in progress."""
         while True:
-            seen = self.fetched.rings
+            seen, fetching = self.fetched.rings, self._fetching  # the fetch may end during the attempt
             number = self.take_now()
-            if number is not None or not self._fetching or time.monotonic() >= until:
+            if number is not None or not (fetching or self._fetching) or time.monotonic() >= until:
                 return number
             await self.fetched.wait(seen, until)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 import math
+import random
 from typing import NamedTuple, Optional
 
 from .connection import Bell, Connection, Room
 from .errors import AttemptFailed
 from .health import Backoff, Health
 from .options import split_seed
-from .protocol import State
+from .protocol import Entry, State
 
 # In the order of use: servers of a later standing only if none of an earlier one is left.
 HEALTHY, FAILING, EJECTED, DISABLED, DRAINING, LAST_RESORT, QUARANTINED = range(7)
@@ -84,6 +85,12 @@ class Server:
             return EJECTED
         return FAILING if self.health.too_many_failures or self.health.out else HEALTHY
 
+    def listed(self, entry: Entry) -> None:
+        """Records its entry in a new list."""
+        self.rack, self.weight, self.online, self.state = entry.rack, entry.weight, entry.online, entry.state
+        self.last_resort = self.draining = self.quarantined = self.foreign = False
+        self.closed_until.clear()
+
     def has_name(self) -> bool:
         """Whether the host is a name, which must be resolved."""
         return self.port != 0 and not is_number(self.host)
@@ -91,6 +98,11 @@ class Server:
     def may_serve(self, now: float) -> bool:
         """Whether a call has, or may open, a connection to it."""
         return now >= self.connect_at or bool(self.idle)
+
+    def connected(self) -> None:
+        """Records that a connection for a lease was opened. It ends no ejection: probes and calls do."""
+        if not self.health.out:
+            self.health.answered()
 
     def revive(self) -> None:
         """Records that a call was answered."""
@@ -129,6 +141,11 @@ def is_number(host: str) -> bool:
         return bool(ipaddress.ip_address(host))
     except ValueError:
         return False
+
+
+def at_least(advice_s: float) -> float:
+    """Adds up to half at random, so that not all clients return at the same moment."""
+    return advice_s * random.uniform(1.0, 1.5)
 
 
 def remember(times: dict[str, float], tag: str, until: float) -> None:

@@ -7,6 +7,15 @@ import threading
 import time
 
 EPOCH_MS = 1_704_067_200_000  # of the layout firn
+PATIENCE_S = 60
+
+
+def patiently(holds):
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not after {PATIENCE_S} s")
+        time.sleep(0.01)
 
 
 def text(number, value):

@@ -50,7 +50,7 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
                 await client.next_id("order")
                 self.assertLessEqual(len(client._engine._open), 1)
 
-    async def test_answer_that_came_while_the_loop_was_blocked_is_no_timeout(self):
+    async def test_answer_received_while_the_loop_was_blocked_is_not_a_timeout(self):
         with FakeServer() as server:
             async with firn.aio.Client(f"list://{server.address}", deadline_ms=60_000,
                                        attempt_limit_ms=5_000) as client:

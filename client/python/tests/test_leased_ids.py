@@ -11,7 +11,7 @@ from unittest import mock
 import firn
 from firn import lease_terms
 from firn.leased_ids import LeasedIds
-from lease_world import EPOCH_MS, START_MS, Clock, terms_of
+from lease_player import EPOCH_MS, START_MS, Clock, terms_of
 
 
 def tick_of(number):
@@ -28,7 +28,7 @@ class LeasedIdsTest(unittest.TestCase):
         """Stands for time.sleep: the clock passes."""
         self.clock.advance(seconds * 1000)
 
-    def test_ids_are_those_of_the_terms(self):
+    def test_ids_have_the_machine_id_and_the_ticks_of_the_terms(self):
         self.ids.adopt(self.terms)
         number = self.ids.next()
         self.assertEqual(number & ~4095, self.terms.from_tick << 22 | 17 << 12)
@@ -56,13 +56,6 @@ class LeasedIdsTest(unittest.TestCase):
             self.ids.next()
         self.assertEqual(raised.exception.since_ms, START_MS + 15_000)
 
-    def test_pause_beyond_the_interval(self):
-        self.ids.adopt(self.terms)
-        self.ids.next()
-        self.clock.advance(3_600_000)
-        with self.assertRaises(firn.NoLease):
-            self.ids.next()
-
     def test_pause_inside_a_call_returns_no_id_outside_the_interval(self):
         """The pause comes after the clock was read. The tick that was read is this lease's forever."""
         self.ids.adopt(self.terms)
@@ -76,18 +69,6 @@ class LeasedIdsTest(unittest.TestCase):
             self.assertEqual(tick_of(self.ids.next()), self.terms.from_tick + 5)
         with self.assertRaises(firn.NoLease):
             self.ids.next()
-
-    def test_extension_continues_with_the_same_lease(self):
-        self.ids.adopt(self.terms)
-        first = self.ids.next()
-        self.clock.advance(20_000)
-        with self.assertRaises(firn.NoLease):
-            self.ids.next()
-        self.ids.extend(self.terms.until_tick + 60_000)
-        self.assertEqual(tick_of(self.ids.next()), tick_of(first) + 20_000)
-        self.ids.extend(0)  # an earlier end is ignored
-        self.clock.advance(1)
-        self.ids.next()
 
     def test_exhausted_sequence_waits_for_the_next_tick(self):
         self.ids.adopt(self.terms)
@@ -113,40 +94,6 @@ class LeasedIdsTest(unittest.TestCase):
 
     # --- clocks -----------------------------------------------------------------------------------
 
-    def test_wall_clock_hours_behind_begins_at_the_first_tick(self):
-        self.clock.step(-7_200_000)
-        self.ids = LeasedIds(self.clock)
-        self.ids.adopt(self.terms)
-        self.assertEqual(tick_of(self.ids.next()), self.terms.from_tick)
-        self.clock.advance(1_000)  # and the boot clock leads from there
-        self.assertAlmostEqual(tick_of(self.ids.next()), self.terms.from_tick + 1_000, delta=1)
-
-    def test_wall_clock_that_steps_back_does_not_move_positions(self):
-        self.ids.adopt(self.terms)
-        taken = []
-        for i in range(100):
-            self.clock.advance(10)
-            if i == 50:
-                self.clock.step(-3_000)
-            taken.append(self.ids.next())
-        self.assertEqual(taken, sorted(set(taken)))
-        self.assertAlmostEqual(tick_of(taken[-1]) - tick_of(taken[0]), 940, delta=20)  # nine tenths of the pace
-
-    def test_wall_clock_hours_ahead_wastes_the_interval_and_repeats_nothing(self):
-        self.ids.adopt(self.terms)
-        taken = [self.ids.next()]
-        self.clock.step(7_200_000)
-        self.ids.confirm(self.clock.wall_at_zero())  # the server's is as wrong
-        self.clock.advance(1)
-        with self.assertRaisesRegex(firn.NoLease, "ended"):
-            self.ids.next()
-        self.clock.step(-7_200_000)
-        now = self.clock.tick()
-        self.ids.adopt(terms_of(18, from_tick=now, until_tick=now + 15_000))
-        taken.append(self.ids.next())  # the id clock is that of the corrected wall clock
-        self.assertEqual(tick_of(taken[-1]), now)
-        self.assertEqual(taken, sorted(set(taken)))
-
     def test_confirmation_does_not_move_the_id_clock_back(self):
         self.ids.adopt(self.terms)
         first = self.ids.next()
@@ -154,64 +101,6 @@ class LeasedIdsTest(unittest.TestCase):
         self.ids.confirm(self.clock.wall_at_zero())
         self.clock.advance(10)
         self.assertEqual(tick_of(self.ids.next()) - tick_of(first), 9)
-
-    def test_clock_beyond_the_interval_returns_at_a_renewal(self):
-        """To the wall clock, or to the last tick used if the wall clock is below it."""
-        for back_ms in 7_200_000, 7_230_000:
-            with self.subTest(back_ms):
-                self.setUp()
-                self.ids.adopt(self.terms._replace(until_tick=self.terms.until_tick + 45_000))
-                first = self.ids.next()
-                self.clock.advance(29_999)
-                last = self.ids.next()
-                self.clock.step(7_200_000)
-                self.ids.confirm(self.clock.wall_at_zero())
-                self.clock.advance(1)
-                with self.assertRaisesRegex(firn.NoLease, "ended"):
-                    self.ids.next()
-                self.clock.step(-back_ms)
-                self.ids.extend(self.terms.until_tick + 75_000)
-                with mock.patch("time.sleep", self.sleep):
-                    taken = [last] + [self.ids.next() for _ in range(5_000)]
-                self.assertEqual(taken, sorted(set(taken)))
-                self.assertAlmostEqual(tick_of(taken[1]) - tick_of(first), 30_000, delta=1)
-
-    def test_small_jump_ahead_is_followed_at_once(self):
-        self.ids.adopt(self.terms)
-        first = self.ids.next()
-        self.clock.step(4_000)
-        self.clock.advance(1)
-        self.assertEqual(tick_of(self.ids.next()) - tick_of(first), 4_001)
-
-    # --- one lease after another ------------------------------------------------------------------
-
-    def test_next_lease_begins_above_the_last_tick(self):
-        self.ids.adopt(self.terms)
-        first = self.ids.next()
-        used = self.ids.adopt(terms_of(18))
-        self.assertEqual(used, tick_of(first))
-        second = self.ids.next()
-        self.assertEqual((tick_of(second), second >> 12 & 1023), (tick_of(first) + 1, 18))
-
-    def test_same_interval_granted_twice_repeats_nothing(self):
-        taken = []
-        with mock.patch("time.sleep", self.sleep):
-            for _ in range(10):
-                self.ids.adopt(self.terms)
-                taken += [self.ids.next() for _ in range(100)]
-        self.assertEqual(taken, sorted(set(taken)))
-
-    def test_unused_lease_reports_the_tick_before_its_first(self):
-        self.ids.adopt(self.terms)
-        self.ids.next()
-        self.ids.adopt(terms_of(18))
-        self.assertEqual(self.ids.adopt(terms_of(19)), self.terms.from_tick - 1)
-
-    def test_lease_of_another_layout_is_not_adopted(self):
-        self.ids.adopt(self.terms)
-        with self.assertRaisesRegex(ValueError, "its layout is not"):
-            self.ids.adopt(self.terms._replace(epoch_ms=EPOCH_MS + 1))
-        self.ids.next()
 
     def test_lease_of_another_layout_is_not_adopted_after_a_loss(self):
         self.ids.adopt(self.terms)
@@ -319,7 +208,7 @@ HANDLER = """
 import signal, sys, time
 from firn.errors import Closed, NoLease
 from firn.leased_ids import LeasedIds
-from lease_world import EPOCH_MS, terms_of
+from lease_player import EPOCH_MS, terms_of
 
 ids, taken, calls = LeasedIds(), [], 0
 now = int(time.time() * 1000) - EPOCH_MS

@@ -10,17 +10,9 @@ import unittest
 
 import firn
 import firn.aio
-from fake_server import FakeServer
-
-PATIENCE_S = 60
-
-
-def patiently(holds):
-    deadline = time.monotonic() + PATIENCE_S
-    while not holds():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not after {PATIENCE_S} s")
-        time.sleep(0.01)
+from fake_server import PATIENCE_S, FakeServer, patiently
+from firn.errors import AttemptFailed, End
+from firn.protocol import Status
 
 
 def lessees():
@@ -56,6 +48,50 @@ class LocalGeneratorTest(unittest.TestCase):
             generator.next()
             with self.assertRaises(firn.Closed):
                 firn.LocalGenerator(self.client, "checkout")
+
+    def test_client_and_generator_share_servers(self):
+        self.server.lease_ms = 600
+        events = []
+        client = firn.Client(f"firn://{self.server.address}", deadline_ms=60_000, attempt_limit_ms=60_000,
+                             on_event=events.append)
+        self.addCleanup(client.close)
+        patiently(lambda: "servers" in self.server.asked)
+        with firn.LocalGenerator(client, "checkout") as generator:
+            patiently(lambda: self.server.asked.count("renewLease") >= 2)
+            self.assertEqual(self.server.asked.count("servers"), 1)
+            fleet = client._engine.fleet
+            client.close()
+            fleet.list_pace.due = 0.0  # the generator's thread asks from now on
+            patiently(lambda: self.server.asked.count("servers") == 2)
+            heard = len(events)
+            self.server.close()
+            patiently(lambda: fleet.view()[0].health != "healthy")  # no connection can be opened
+            self.assertEqual(len(events), heard)  # the client was closed
+            generator.next()
+
+    def test_server_without_its_cluster_leaves_a_grant_to_others(self):
+        self.client.next_id("order")  # the client knows its cluster
+        with self.assertRaises(AttemptFailed) as refused:
+            self.client._engine.fleet.admit(Status())
+        self.assertTrue(refused.exception.another_may_help)
+
+    def test_connection_for_a_lease_ends_no_quarantine(self):
+        self.server.lease_ms = 600
+        with firn.Client(f"list://{self.server.address},127.0.0.1:1") as client, firn.LocalGenerator(client, "checkout"):
+            fleet = client._engine.fleet
+            fleet.failed(fleet.servers[self.server.address], "order", AttemptFailed(End.BROKEN, "as the test says"))
+            before = self.server.asked.count("renewLease")
+            patiently(lambda: self.server.asked.count("renewLease") >= before + 2)
+            self.assertIn("quarantined", [one.health for one in client.servers()])
+
+    def test_connection_for_a_lease_ends_a_row_of_failures(self):
+        fleet = self.client._engine.fleet
+        server, = fleet.servers.values()
+        for _ in range(2):
+            fleet.failed(server, "order", AttemptFailed(End.CLOSED, ""))
+        with firn.LocalGenerator(self.client, "checkout"):
+            fleet.failed(server, "order", AttemptFailed(End.CLOSED, ""))
+            self.assertEqual(self.client.servers()[0].health, "healthy")
 
     def test_threads_take_different_ids(self):
         taken = [[] for _ in range(4)]
@@ -96,7 +132,7 @@ class LocalGeneratorTest(unittest.TestCase):
         with self.assertRaises(firn.Closed):
             generator.next()
 
-    def test_asyncio(self):
+    def test_tasks_of_asyncio_take_different_ids(self):
         async def play():
             async with firn.aio.Client(f"list://{self.server.address}") as client:
                 with await asyncio.to_thread(firn.LocalGenerator, client, "checkout") as generator:

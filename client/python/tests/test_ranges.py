@@ -5,17 +5,9 @@ import time
 import unittest
 
 import firn
-from fake_server import FakeServer
-
-PATIENCE_S = 60
-
-
-def patiently(holds):
-    deadline = time.monotonic() + PATIENCE_S
-    while not holds():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not after {PATIENCE_S} s")
-        time.sleep(0.01)
+from fake_server import PATIENCE_S, FakeServer, patiently
+from firn.ranges import Buffer
+from firn.threads import run
 
 
 class RangesTest(unittest.TestCase):
@@ -66,6 +58,18 @@ class RangesTest(unittest.TestCase):
                     client.next_id("count")
                     time.sleep(0.001)
             self.assertIsNone(supply.take_now())
+
+    def test_takes_the_ids_of_a_fetch_that_ends_during_the_attempt(self):
+        with firn.Client("list://127.0.0.1:1", local_ranges=[firn.LocalTag.segment("count")]) as client:
+            supply = client._engine.supplies["count"]
+            take_now = supply.take_now
+
+            def attempt_before_the_fetch_ends():
+                supply.take_now = take_now
+                supply._next, supply._fetching = Buffer([range(1, 9)], time.monotonic()), False
+                supply.fetched.ring()
+            supply._fetching, supply.take_now = True, attempt_before_the_fetch_ends
+            self.assertEqual(run(supply.take(time.monotonic() + PATIENCE_S)), 1)
 
     def test_drops_ids_by_age(self):
         with FakeServer() as server, firn.Client(

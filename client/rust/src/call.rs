@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use tokio::sync::futures::Notified;
 use tokio::time::{sleep, timeout_at};
 
+use crate::counters::add;
 use crate::engine::{Engine, How};
 use crate::error::{Attempt, End, Error, ErrorKind, Failure, Reason};
 use crate::fleet::Picked;
 use crate::meter;
 use crate::options::EventKind;
-use crate::pipe::Late;
+use crate::pipe::{Asked, Late};
 use crate::random;
 use crate::server::{Mode, Server};
 use crate::wire::{Answer, Ask};
@@ -28,7 +29,7 @@ const OVERLOAD_PAUSE: Duration = Duration::from_millis(10);
 /// news of servers, or for the time of an attempt, and tries all of them once more. No attempt starts at or after
 /// the deadline.
 pub(crate) struct Call<'a> {
-    engine: &'a Engine,
+    engine: &'a Arc<Engine>,
     ask: Ask<'a>,
     until: Instant,
     mode: Mode,
@@ -56,23 +57,88 @@ struct Round {
     advice: Duration,
 }
 
+/// An attempt whose request was sent on an open connection.
+struct Sent {
+    began: Instant,
+    asked: Asked,
+    failure: Option<Box<Failure>>,
+}
+
+impl Sent {
+    /// Returns the server's answer. None: the attempt failed, or takes too long.
+    async fn answer(&mut self, ask: &Ask<'_>, until: Instant) -> Option<Answer> {
+        match self.asked.answer(ask, until).await? {
+            Ok(answer) => Some(answer),
+            Err(failure) => {
+                self.failure = Some(Box::new(failure));
+                None
+            }
+        }
+    }
+}
+
 impl Engine {
-    /// Calls until the deadline.
-    pub(crate) async fn call(&self, ask: Ask<'_>, until: Instant, mode: Mode) -> Result<Answer, Error> {
+    /// Calls until the deadline. Most calls end with their first attempt. The rest is boxed, because a future has the size
+    /// of its longest way, and a burst of calls writes all of it.
+    pub(crate) async fn call(
+        self: &Arc<Engine>,
+        ask: Ask<'_>,
+        until: Instant,
+        mode: Mode,
+    ) -> Result<Answer, Error> {
         let mut timer = meter::CallTimer::start();
-        let mut call = Call::new(self, ask, until, mode);
-        let outcome = match self.until_closed(call.run()).await {
-            Some(outcome) => outcome,
-            None => Err(call.closed()),
+        add(&self.fleet.counts.calls, 1);
+        let mut first = self.begin(&ask, until, mode);
+        let answer = match &mut first {
+            Some((_, Some(sent))) => sent.answer(&ask, until).await,
+            _ => None,
+        };
+        let outcome = match (answer, first) {
+            (Some(answer), Some((picked, _))) => {
+                self.fleet.counts.attempted::<()>(&Ok(()));
+                self.fleet.answered(&picked.server, ask.tag(), false);
+                Ok(answer)
+            }
+            (_, first) => Box::pin(self.fail_over(ask, until, mode, first)).await,
         };
         self.fleet.counts.ended(&outcome);
         timer.ended(outcome.as_ref().err().map(Error::kind));
         outcome
     }
+
+    /// Picks the first server, and sends it the request if it has an open connection.
+    fn begin(&self, ask: &Ask<'_>, until: Instant, mode: Mode) -> Option<(Picked, Option<Sent>)> {
+        let began = Instant::now();
+        if began >= until {
+            return None;
+        }
+        let mut picked = self.fleet.pick_at(began, ask.tag(), &[], mode)?;
+        let pipe = picked.pipe.take().filter(|_| mode == Mode::Async);
+        let asked = pipe.and_then(|pipe| pipe.send(ask).ok());
+        Some((picked, asked.map(|asked| Sent { began, asked, failure: None })))
+    }
+
+    /// Continues a call after its first attempt, which may still be answered, or begins it.
+    async fn fail_over(
+        self: &Arc<Engine>,
+        ask: Ask<'_>,
+        until: Instant,
+        mode: Mode,
+        first: Option<(Picked, Option<Sent>)>,
+    ) -> Result<Answer, Error> {
+        let mut call = Call::new(self, ask, until, mode);
+        if let Some((picked, Some(sent))) = &first {
+            call.asking = Some((Arc::clone(&picked.server), sent.began));
+        }
+        match self.until_closed(call.run(first)).await {
+            Some(outcome) => outcome,
+            None => Err(call.closed()),
+        }
+    }
 }
 
 impl<'a> Call<'a> {
-    fn new(engine: &'a Engine, ask: Ask<'a>, until: Instant, mode: Mode) -> Call<'a> {
+    fn new(engine: &'a Arc<Engine>, ask: Ask<'a>, until: Instant, mode: Mode) -> Call<'a> {
         Call {
             engine,
             ask,
@@ -93,30 +159,34 @@ impl<'a> Call<'a> {
         }
     }
 
-    pub(crate) async fn run(&mut self) -> Result<Answer, Error> {
+    async fn run(&mut self, mut first: Option<(Picked, Option<Sent>)>) -> Result<Answer, Error> {
         let fleet = Arc::clone(&self.engine.fleet);
-        fleet.call_begins();
         let mut waited = false;
         loop {
             let news = fleet.news.notified(); // counts from here, so that none is lost until the call waits
             if self.engine.is_closed() {
                 return Err(self.closed()); // it ends the reads of blocking calls
             }
-            if let Some(why) = self.over() {
-                return Err(self.failure(why));
-            }
-            let Some(picked) = self.pick(waited) else {
-                match self.wait(news).await {
-                    Ok(news) => waited = news,
-                    Err(why) => return self.stall(why).await,
+            let (picked, sent) = if let Some(first) = first.take() {
+                first
+            } else {
+                if let Some(why) = self.over() {
+                    return Err(self.failure(why));
                 }
-                continue;
+                let Some(picked) = self.pick(waited) else {
+                    match self.wait(news).await {
+                        Ok(news) => waited = news,
+                        Err(why) => return self.stall(why).await,
+                    }
+                    continue;
+                };
+                waited = false;
+                if self.paid && !fleet.take_retry() {
+                    return self.stall("the retry budget is exhausted").await;
+                }
+                (picked, None)
             };
-            waited = false;
-            if self.paid && !fleet.take_retry() {
-                return self.stall("the retry budget is exhausted").await;
-            }
-            let failure = match self.ask_one(&picked).await {
+            let failure = match self.ask_one(&picked, sent).await {
                 Ok(answer) => return Ok(answer),
                 Err(failure) if failure.paused => continue,
                 Err(failure) => failure,
@@ -165,9 +235,9 @@ impl<'a> Call<'a> {
     }
 
     /// Asks the server. Tries again on a new connection if an idle one turns out to be closed.
-    async fn ask_one(&mut self, picked: &Picked) -> Result<Answer, Failure> {
-        match self.timed(picked, false).await {
-            Err(failure) if failure.stale && self.may_retry() => self.timed(picked, true).await,
+    async fn ask_one(&mut self, picked: &Picked, sent: Option<Sent>) -> Result<Answer, Failure> {
+        match self.timed(picked, false, sent).await {
+            Err(failure) if failure.stale && self.may_retry() => self.timed(picked, true, None).await,
             outcome => outcome,
         }
     }
@@ -176,13 +246,18 @@ impl<'a> Call<'a> {
         Instant::now() < self.until && !self.engine.is_closed()
     }
 
-    async fn timed(&mut self, picked: &Picked, fresh: bool) -> Result<Answer, Failure> {
+    async fn timed(&mut self, picked: &Picked, fresh: bool, sent: Option<Sent>) -> Result<Answer, Failure> {
         let how = How { mode: self.mode, fresh };
-        let (server, tag, began) = (&*picked.server, self.ask.tag(), Instant::now());
+        let began = sent.as_ref().map_or_else(Instant::now, |sent| sent.began);
+        let (server, tag) = (&*picked.server, self.ask.tag());
         self.began = began;
         self.asking = Some((Arc::clone(&picked.server), began));
-        let outcome =
-            self.engine.attempt(server, &self.ask, how, self.until, &self.round.tried, &mut self.late).await;
+        let (ask, late) = (&self.ask, &mut self.late);
+        let outcome = match sent {
+            None => self.engine.attempt(server, ask, how, self.until, &self.round.tried, late).await,
+            Some(Sent { failure: Some(failure), .. }) => Err(*failure),
+            Some(sent) => late.answer(sent.asked, ask, self.until).await,
+        };
         self.asking = None;
         if !outcome.as_ref().is_err_and(|failure| failure.paused) {
             self.engine.fleet.counts.attempted(&outcome);

@@ -152,6 +152,28 @@ async fn a_silent_connection_is_closed_after_its_calls_were_dropped() {
 async fn a_connection_whose_server_left_the_list_meanwhile_is_closed_after_its_calls() {
     let peer = Peer::start(&Arc::new(AtomicI64::new(1))).await;
     let engine = start(&peer, Duration::from_secs(10));
+    ask_gone(&engine, &peer).await.unwrap();
+    closes(&peer).await;
+    engine.close();
+}
+
+#[tokio::test]
+async fn closing_the_client_ends_calls_at_a_server_that_left_the_list() {
+    let peer = Peer::start(&Arc::new(AtomicI64::new(1))).await;
+    peer.hangs.store(true, Ordering::SeqCst);
+    let engine = start(&peer, Duration::from_secs(10));
+    let closing = async {
+        while peer.asked.load(Ordering::SeqCst) == 0 {
+            sleep(Duration::from_millis(5)).await;
+        }
+        engine.close();
+    };
+    let (outcome, ()) = tokio::join!(ask_gone(&engine, &peer), closing);
+    assert_eq!(outcome.unwrap_err().detail, "the client was closed");
+}
+
+/// Asks the peer on a connection that is opened after it left the list.
+async fn ask_gone(engine: &Arc<Engine>, peer: &Peer) -> Result<(Answer, bool), Failure> {
     let picked = engine.fleet.pick(TAG, &[], Mode::Async).unwrap();
     let gone = Server {
         id: picked.server.id + 1,
@@ -161,11 +183,17 @@ async fn a_connection_whose_server_left_the_list_meanwhile_is_closed_after_its_c
         room: tokio::sync::Semaphore::new(1),
         dialling: tokio::sync::Mutex::default(),
         spoke: Default::default(),
+        in_flight: Default::default(),
     };
     let until = Instant::now() + Duration::from_secs(10);
     let how = How { mode: Mode::Async, fresh: false };
     let ask = Ask::Id { tag: TAG };
-    engine.attempt(&gone, &ask, how, until, &[], &mut Late::default()).await.unwrap();
-    closes(&peer).await;
-    engine.close();
+    engine.attempt(&gone, &ask, how, until, &[], &mut Late::default()).await
+}
+
+#[tokio::test]
+async fn the_future_of_a_call_is_small() {
+    let client = crate::Client::new("list://127.0.0.1:1").unwrap();
+    let bytes = std::mem::size_of_val(&client.next_id(TAG));
+    assert!(bytes <= 768, "{bytes}");
 }

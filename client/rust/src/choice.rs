@@ -48,7 +48,7 @@ pub(crate) fn less_busy<'a>(servers: &[&'a Member]) -> Option<&'a Member> {
     let first = draw(servers, None)?;
     let Some(second) = draw(servers, Some(first)) else { return Some(first) };
     let mean = (first.share() + second.share()) / 2.0;
-    let cost = |one: &Member| 1.0 + f64::from(one.in_flight) * mean / one.share();
+    let cost = |one: &Member| 1.0 + f64::from(one.in_flight()) * mean / one.share();
     Some(if cost(second) * CLEARLY_BUSIER <= cost(first) { second } else { first })
 }
 

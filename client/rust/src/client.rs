@@ -102,18 +102,22 @@ impl Client {
     /// Fails if every server would refuse ([`ErrorKind::Refused`]), if no server answers by the deadline
     /// ([`ErrorKind::Unavailable`]), or if the client was closed ([`ErrorKind::Closed`]).
     pub async fn next_id(&self, tag: &str) -> Result<i64, Error> {
-        let engine = &self.owner.engine;
         if let Some(supply) = self.owner.supply(tag) {
-            if let Some(id) = supply.try_take(engine) {
+            if let Some(id) = supply.try_take(&self.owner.engine) {
                 return Ok(id);
             }
-            let began = Instant::now();
-            if let Some(Some(id)) = engine.until_closed(supply.take(engine, self.deadline / 4)).await {
-                return Ok(id);
-            }
-            return self.one(tag, began + self.deadline).await;
+            return Box::pin(self.after_fetch(supply)).await;
         }
         self.one(tag, Instant::now() + self.deadline).await
+    }
+
+    /// Returns an id of the fetch in progress, or of a call if that takes too long.
+    async fn after_fetch(&self, supply: &Arc<Supply>) -> Result<i64, Error> {
+        let (engine, until) = (&self.owner.engine, Instant::now() + self.deadline);
+        match engine.until_closed(supply.take(engine, self.deadline / 4)).await {
+            Some(Some(id)) => Ok(id),
+            _ => self.one(supply.tag(), until).await,
+        }
     }
 
     async fn one(&self, tag: &str, until: Instant) -> Result<i64, Error> {

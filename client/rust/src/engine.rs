@@ -58,8 +58,10 @@ impl Engine {
         self.closed.store(true, Ordering::SeqCst);
         self.closing.notify_waiters();
         #[cfg(feature = "blocking")]
-        self.sockets.end();
-        self.fleet.close_all();
+        {
+            self.sockets.end();
+            self.fleet.drop_idle();
+        }
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -89,7 +91,7 @@ impl Engine {
 
     /// Asks one server; also returns whether the answer is to an earlier attempt, which is late.
     pub(crate) async fn attempt(
-        &self,
+        self: &Arc<Engine>,
         server: &Server,
         ask: &Ask<'_>,
         how: How,
@@ -111,7 +113,12 @@ impl Engine {
     }
 
     /// Returns the connection that the calls to the server share. One call opens it, and the others wait.
-    async fn pipe(&self, server: &Server, fresh: bool, deadline: Instant) -> Result<Arc<Pipe>, Failure> {
+    async fn pipe(
+        self: &Arc<Engine>,
+        server: &Server,
+        fresh: bool,
+        deadline: Instant,
+    ) -> Result<Arc<Pipe>, Failure> {
         if let Some(pipe) = self.fleet.pipe_of(server).filter(|_| !fresh) {
             return Ok(pipe);
         }
@@ -126,15 +133,12 @@ impl Engine {
         let (connection, _) = self.connect(server, until).await?;
         let (pipe, task) = Pipe::new(connection, self.options.attempt_limit);
         let (fleet, id) = (Arc::clone(&self.fleet), server.id);
-        self.runtime.spawn(async move {
+        self.spawn(async move {
             if let Some(failure) = task.await {
                 fleet.unreported(id, failure);
             }
         });
         self.fleet.put_pipe(server, &pipe);
-        if self.is_closed() {
-            self.fleet.close_all();
-        }
         Ok(pipe)
     }
 

@@ -12,7 +12,7 @@ use crate::choice;
 #[cfg(feature = "blocking")]
 use crate::connection::Connection;
 use crate::counters::{add, Counts};
-use crate::error::{End, Failure};
+use crate::error::Failure;
 use crate::health::RetryBudget;
 use crate::meter;
 use crate::options::{path_of_socket, split_address, Event, EventKind, OnEvent, Options, Seeds};
@@ -107,8 +107,9 @@ impl State {
         mode: Mode,
         now: Instant,
     ) -> (ServerHealth, Vec<&'a Member>) {
-        let (mut best, mut offered) = (ServerHealth::Quarantined, Vec::new());
-        let needs_machine = self.needs_machine(tag);
+        let (mut best, mut offered) = (ServerHealth::Quarantined, Vec::with_capacity(self.slots.len()));
+        // In the usual case, no server lacks a machine id, and the tag is not hashed.
+        let needs_machine = self.members().any(|one| one.not_ready(now)) && self.needs_machine(tag);
         for one in servers {
             if tried.contains(&one.server.id) || !one.may_serve(mode, now) {
                 continue;
@@ -191,6 +192,7 @@ impl Fleet {
             room: tokio::sync::Semaphore::new(self.connections_max),
             dialling: tokio::sync::Mutex::default(),
             spoke: Default::default(),
+            in_flight: Default::default(),
         });
         let secure = self.tls && path_of_socket(address).is_none();
         state.slots[slot] = Some(Member::new(server, secure));
@@ -266,9 +268,12 @@ impl Fleet {
     /// Returns a server that is not among `tried`. Of the servers with the best standing, those of the client's rack
     /// come first; two of them are drawn by weight, and the second is taken if it is clearly less busy. The server
     /// counts as busy until it is dropped.
-    pub(crate) fn pick(self: &Arc<Fleet>, tag: &str, tried: &[u64], mode: Mode) -> Option<Picked> {
-        let now = Instant::now();
-        let mut state = self.lock();
+    pub(crate) fn pick(&self, tag: &str, tried: &[u64], mode: Mode) -> Option<Picked> {
+        self.pick_at(Instant::now(), tag, tried, mode)
+    }
+
+    pub(crate) fn pick_at(&self, now: Instant, tag: &str, tried: &[u64], mode: Mode) -> Option<Picked> {
+        let state = self.lock();
         let subset = state.subset.iter().filter_map(|slot| state.slots[*slot].as_ref());
         let (best, mut offered) = state.offer(subset, tag, tried, mode, now);
         let few = offered.len() < OFFERED_LEAST && offered.len() < state.subset.len();
@@ -280,12 +285,9 @@ impl Fleet {
                 offered.retain(|one| one.rack == rack);
             }
         }
-        let server = Arc::clone(&choice::less_busy(&offered)?.server);
-        if let Some(member) = state.member(&server) {
-            member.in_flight += 1;
-        }
-        drop(state);
-        Some(Picked { fleet: Arc::clone(self), server })
+        let picked = choice::less_busy(&offered)?;
+        picked.server.in_flight.fetch_add(1, Ordering::Relaxed);
+        Some(Picked { server: Arc::clone(&picked.server), pipe: picked.pipe.clone() })
     }
 
     /// Returns whether a server that is neither this one nor tried is healthier for the tag.
@@ -402,19 +404,11 @@ impl Fleet {
         drop(state);
     }
 
-    /// Closes all connections that no blocking call uses.
-    pub(crate) fn close_all(&self) {
-        let mut pipes = Vec::new();
-        #[cfg(feature = "blocking")]
-        let mut idle = Vec::new();
-        let mut state = self.lock();
-        for member in state.members_mut() {
-            pipes.extend(member.pipe.take());
-            #[cfg(feature = "blocking")]
-            idle.append(&mut member.idle);
-        }
-        drop(state);
-        pipes.iter().for_each(|pipe| pipe.close(End::ConnClosed, "the client was closed", false));
+    /// Closes the connections of blocking calls that no call uses.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn drop_idle(&self) {
+        let idle: Vec<_> = self.lock().members_mut().flat_map(|member| std::mem::take(&mut member.idle)).collect();
+        drop(idle); // without the mutex
     }
 
     /// Calls `on_event`. Its panics must not end a call or the upkeep.
@@ -429,14 +423,13 @@ impl Fleet {
 
 /// A server that a call asks.
 pub(crate) struct Picked {
-    fleet: Arc<Fleet>,
     pub(crate) server: Arc<Server>,
+    /// The connection that asynchronous calls share; it may have been closed.
+    pub(crate) pipe: Option<Arc<Pipe>>,
 }
 
 impl Drop for Picked {
     fn drop(&mut self) {
-        if let Some(member) = self.fleet.lock().member(&self.server) {
-            member.in_flight = member.in_flight.saturating_sub(1);
-        }
+        self.server.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 }

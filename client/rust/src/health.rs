@@ -88,15 +88,14 @@ impl Health {
 pub(crate) struct RetryBudget {
     spent: f64,
     last: Option<Instant>,
+    calls: u64,
 }
 
 impl RetryBudget {
-    pub(crate) fn call_begins(&mut self) {
-        self.earn(RETRIES_PER_CALL);
-    }
-
-    /// Pays for one retry. Returns false if the budget is exhausted.
-    pub(crate) fn take(&mut self, now: Instant) -> bool {
+    /// Pays for one retry of a client that has begun so many calls. Returns false if the budget is exhausted.
+    pub(crate) fn take(&mut self, now: Instant, calls: u64) -> bool {
+        self.earn(RETRIES_PER_CALL * calls.saturating_sub(self.calls) as f64);
+        self.calls = self.calls.max(calls);
         if let Some(last) = self.last.replace(now) {
             self.earn(RETRIES_PER_SECOND * now.saturating_duration_since(last).as_secs_f64());
         }
@@ -166,10 +165,9 @@ mod tests {
     #[test]
     fn the_budget_is_200_retries_ten_more_a_second_and_one_for_five_calls() {
         let (mut budget, now) = (RetryBudget::default(), Instant::now());
-        assert_eq!((0..300).filter(|_| budget.take(now)).count(), 200);
+        assert_eq!((0..300).filter(|_| budget.take(now, 0)).count(), 200);
         let later = now + Duration::from_secs(1);
-        assert_eq!((0..300).filter(|_| budget.take(later)).count(), 10);
-        (0..51).for_each(|_| budget.call_begins());
-        assert_eq!((0..300).filter(|_| budget.take(later)).count(), 10);
+        assert_eq!((0..300).filter(|_| budget.take(later, 0)).count(), 10);
+        assert_eq!((0..300).filter(|_| budget.take(later, 51)).count(), 10);
     }
 }

@@ -1,5 +1,6 @@
 //! What the fleet makes of answers and failures, and of probes.
 
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -262,13 +263,9 @@ impl Fleet {
         one.moves.lost(began, now) && others_answer && one.moves.may_move(now, self.attempt_limit)
     }
 
-    pub(crate) fn call_begins(&self) {
-        add(&self.counts.calls, 1);
-        self.lock().budget.call_begins();
-    }
-
     pub(crate) fn take_retry(&self) -> bool {
-        let taken = self.lock().budget.take(Instant::now());
+        let calls = self.counts.calls.load(Ordering::Relaxed);
+        let taken = self.lock().budget.take(Instant::now(), calls);
         add(if taken { &self.counts.retries } else { &self.counts.retries_denied }, 1);
         taken
     }

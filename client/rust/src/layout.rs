@@ -238,14 +238,14 @@ mod tests {
     }
 
     #[test]
-    fn every_named_layout_is_one() {
+    fn every_named_layout_is_valid() {
         for (name, _) in NAMED {
             assert!(Layout::parse(name).is_some(), "{name}");
         }
     }
 
     #[test]
-    fn what_is_not_a_layout_is_refused() {
+    fn invalid_layouts_are_refused() {
         for wrong in ["", "time", "time:0", "time:65", "time:41x", "machine:10", "time:60 machine:10", "time:4@x"] {
             assert_eq!(Layout::parse(wrong), None, "{wrong}");
         }

@@ -87,7 +87,7 @@ impl Pipe {
         };
         let (writes, begins, closing) = (Notify::new(), Notify::new(), Notify::new());
         let pipe = Arc::new(Pipe { state: Mutex::new(state), check, limit, writes, begins, closing });
-        let task = run(Arc::clone(&pipe), stream);
+        let task = run(Task(Arc::clone(&pipe)), stream);
         (pipe, task)
     }
 
@@ -100,7 +100,7 @@ impl Pipe {
     }
 
     /// Queues the request. The time limit of the attempt begins here.
-    pub(crate) fn send(self: &Arc<Pipe>, ask: &Ask<'_>) -> Result<Asked, Failure> {
+    pub(crate) fn send(self: Arc<Pipe>, ask: &Ask<'_>) -> Result<Asked, Failure> {
         let mut state = self.lock();
         if let Some(ending) = &state.closed {
             return Err(ending.failure(true));
@@ -116,7 +116,7 @@ impl Pipe {
         if begins {
             self.begins.notify_one();
         }
-        Ok(Asked { pipe: Arc::clone(self), sequence, sent, answer })
+        Ok(Asked { pipe: self, sequence, sent, answer })
     }
 
     /// Closes the connection when its calls have ended.
@@ -152,9 +152,9 @@ impl Pipe {
     }
 
     /// Gives a frame to the oldest request. Returns false if there is none, and whether the connection must end.
-    fn take(&self, frame: Vec<u8>) -> Result<bool, Failure> {
+    fn take(&self, frame: Vec<u8>, now: Instant) -> Result<bool, Failure> {
         let mut state = self.lock();
-        state.heard_at = Instant::now();
+        state.heard_at = now;
         state.reported = false;
         state.used = true;
         let first = state.queue.pop_front();
@@ -202,14 +202,30 @@ impl Pipe {
     }
 }
 
-async fn run(pipe: Arc<Pipe>, stream: Stream) -> Option<Failure> {
+/// Returns the failure of requests that were in flight when the client was closed.
+pub(crate) fn client_closed() -> Failure {
+    Failure::new(End::ConnClosed, "the client was closed")
+}
+
+/// Closes the connection when its task ends, which is dropped when the client is closed.
+struct Task(Arc<Pipe>);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        let failure = client_closed();
+        self.0.close(failure.end, &failure.detail, false);
+    }
+}
+
+async fn run(task: Task, stream: Stream) -> Option<Failure> {
+    let pipe = &task.0;
     let (reader, writer) = split(stream);
     let (failure, whole) = tokio::select! {
         biased; // an answer that has arrived is read before the connection is found to be silent
-        ended = read(&pipe, reader) => ended,
-        failure = write(&pipe, writer) => (failure, true),
+        ended = read(pipe, reader) => ended,
+        failure = write(pipe, writer) => (failure, true),
         () = pipe.closing.notified() => return None,
-        () = silence(&pipe) => {
+        () = silence(pipe) => {
             let reported = pipe.is_reported(Instant::now());
             pipe.close(End::Timeout, "", false);
             return (!reported).then(|| Failure::new(End::Timeout, ""));
@@ -261,7 +277,7 @@ async fn write(pipe: &Pipe, mut stream: WriteHalf<Stream>) -> Failure {
 async fn read(pipe: &Pipe, mut stream: ReadHalf<Stream>) -> (Failure, bool) {
     let mut input: Vec<u8> = Vec::new();
     loop {
-        let (mut at, mut wanted) = (0, 4);
+        let (mut at, mut wanted, now) = (0, 4, Instant::now());
         loop {
             let size = match frame_size(&input[at..]) {
                 Err(failure) => return (failure, false),
@@ -272,7 +288,7 @@ async fn read(pipe: &Pipe, mut stream: ReadHalf<Stream>) -> (Failure, bool) {
                 wanted = 4 + size;
                 break;
             }
-            match pipe.take(input[at + 4..at + 4 + size].to_vec()) {
+            match pipe.take(input[at + 4..at + 4 + size].to_vec(), now) {
                 Err(unasked) => return (unasked, false),
                 Ok(true) => return (Failure::new(End::ConnClosed, ""), true),
                 Ok(false) => at += 4 + size,
@@ -294,6 +310,13 @@ async fn read(pipe: &Pipe, mut stream: ReadHalf<Stream>) -> (Failure, bool) {
 }
 
 impl Asked {
+    /// Returns the answer; None if it does not come within the time of an attempt.
+    pub(crate) async fn answer(&mut self, ask: &Ask<'_>, deadline: Instant) -> Option<Result<Answer, Failure>> {
+        let until = deadline.min(self.sent + self.pipe.limit);
+        let got = timeout_at(until.into(), &mut self.answer).await.ok()?;
+        Some(self.read(received(got), ask))
+    }
+
     /// Reads what has come. An invalid answer closes the connection.
     fn read(&self, got: Result<Vec<u8>, Failure>, ask: &Ask<'_>) -> Result<Answer, Failure> {
         let outcome = got.and_then(|frame| {

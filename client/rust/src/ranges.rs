@@ -137,10 +137,12 @@ impl Supply {
         let until = Instant::now() + patience;
         loop {
             let fetched = self.fetched.notified();
+            let fetching = self.fetching.load(Ordering::Acquire); // the fetch may end during the attempt
             if let Some(id) = self.try_take(engine) {
                 return Some(id);
             }
-            if !self.fetching.load(Ordering::Acquire) || timeout_at(until.into(), fetched).await.is_err() {
+            let fetching = fetching || self.fetching.load(Ordering::Acquire);
+            if !fetching || timeout_at(until.into(), fetched).await.is_err() {
                 return None;
             }
         }

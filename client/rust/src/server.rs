@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -98,6 +98,8 @@ pub(crate) struct Server {
     pub(crate) dialling: tokio::sync::Mutex<()>,
     /// Whether the last connection received its status.
     pub(crate) spoke: AtomicBool,
+    /// Calls in progress.
+    pub(crate) in_flight: AtomicU32,
 }
 
 /// The part that the fleet's mutex guards.
@@ -109,7 +111,6 @@ pub(crate) struct Member {
     pub(crate) tls: bool,
     pub(crate) state: State,
     pub(crate) last_resort: bool,
-    pub(crate) in_flight: u32,
     pub(crate) health: Health,
     pub(crate) why: String,
     pub(crate) not_ready_until: Option<Instant>,
@@ -171,7 +172,6 @@ impl Member {
             tls,
             state: State::READY,
             last_resort: false,
-            in_flight: 0,
             health: Health::default(),
             why: String::new(),
             not_ready_until: None,
@@ -194,8 +194,12 @@ impl Member {
         }
     }
 
+    /// Returns whether the server lacks a machine id, or reported that its clock is wrong.
+    pub(crate) fn not_ready(&self, now: Instant) -> bool {
+        self.state == State::NOT_READY || is_before(now, self.not_ready_until)
+    }
+
     pub(crate) fn standing(&self, tag: &str, needs_machine: bool, now: Instant) -> ServerHealth {
-        let not_ready = self.state == State::NOT_READY || is_before(now, self.not_ready_until);
         let leaves = matches!(self.state, State::DRAINING | State::OFFLINE);
         if self.quarantined {
             ServerHealth::Quarantined
@@ -206,7 +210,7 @@ impl Member {
         } else if !self.online || self.weight <= 0 {
             ServerHealth::Disabled
         } else if self.health.is_ejected()
-            || (not_ready && needs_machine)
+            || (needs_machine && self.not_ready(now))
             || is_before(now, until_of(&self.down_until, tag))
         {
             ServerHealth::Ejected
@@ -229,6 +233,11 @@ impl Member {
 
     pub(crate) fn share(&self) -> f64 {
         f64::from(self.weight.max(1))
+    }
+
+    /// Returns the number of calls in progress.
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.server.in_flight.load(Ordering::Relaxed)
     }
 
     /// Begins a pause between two probes.
@@ -255,7 +264,7 @@ impl Member {
             weight: self.weight,
             health: standing,
             why: if standing == ServerHealth::Healthy { String::new() } else { self.why.clone() },
-            in_flight: self.in_flight,
+            in_flight: self.in_flight(),
         }
     }
 }

@@ -56,7 +56,7 @@ async fn probe(engine: Arc<Engine>, server: Arc<Server>) {
 }
 
 /// Asks any server for its list, and returns when to ask again.
-async fn ask_list(engine: &Engine) -> Duration {
+async fn ask_list(engine: &Arc<Engine>) -> Duration {
     let Some(picked) = engine.fleet.pick("", &[], Mode::Async) else { return NO_LIST_YET };
     ask_list_of(engine, &picked.server).await.unwrap_or_else(|failure| {
         engine.fleet.failed(&picked.server, "", &failure);
@@ -64,7 +64,7 @@ async fn ask_list(engine: &Engine) -> Duration {
     })
 }
 
-async fn ask_list_of(engine: &Engine, server: &Server) -> Result<Duration, Failure> {
+async fn ask_list_of(engine: &Arc<Engine>, server: &Server) -> Result<Duration, Failure> {
     let until = Instant::now() + engine.options.attempt_limit;
     let known = engine.fleet.lock().version;
     let how = How { mode: Mode::Async, fresh: false };

@@ -74,8 +74,10 @@ export class LeasedIds {
     if (this.lastLease && !haveOneLayout(this.lastLease, lease)) {
       return 'its layout is not that of the first lease, so its ids could equal earlier ones';
     }
+    if (Math.min(this.advance(), this.clock.wallMs()) >= startOf(lease, lease.untilTick)) {
+      return 'its interval has ended'; // a late answer must not replace a lease in use
+    }
     closed();
-    this.followBeforeTheFirstLease(this.clock.read());
     this.beginAt(Math.max(lease.fromTick, this.highestTick + 1), lease);
     this.held = this.lastLease = lease;
     this.usedTick = lease.fromTick - 1;

@@ -29,8 +29,8 @@ const GRANT_PAUSE_MS = 2_000; // between a lease and the request for another
 /**
  * Obtains a lease, extends it, and obtains the next one in time.
  *
- * 1. A grant is repeated with its token at the server that may have granted it, once. Then another server is asked with a
- *    fresh token: nothing was issued under the first, and its lease expires.
+ * 1. A grant is repeated with its token at the server that may have granted it, once, or until it is answered if that is the
+ *    only server. Then another one is asked with a fresh token: nothing was issued under the first, and its lease expires.
  * 2. A renewal has a fresh turn, which is repeated until it is answered, and the turn that was answered last. If several
  *    requests are due, it is sent first.
  * 3. The lease is used until its end. Only a revocation ends it earlier: then the generator is closed at once.
@@ -157,7 +157,7 @@ export class Lessee {
 
   private newGrant(now: Now): Grant {
     const avoid = this.lastServer ? [this.lastServer] : [];
-    return { ...this.newPending(now), token: this.options.draw(), server: '', avoid, spent: false, repeats: 0,
+    return { ...this.newPending(now), token: this.options.draw(), server: '', avoid, spent: false, former: undefined, repeats: 0,
       refusal: undefined, hopeful: false };
   }
 
@@ -177,7 +177,7 @@ export class Lessee {
   private onGrant(grant: Grant, outcome: LeaseOutcome, now: Now): void {
     switch (outcome.kind) {
       case 'lease': {
-        const fault = this.adopt(outcome.lease, outcome.server, grant.wallAtZeroMs, now);
+        const fault = this.holds(outcome.lease) ? 'it is held already' : this.adopt(outcome.lease, outcome.server, grant.wallAtZeroMs, now);
         if (!fault) return;
         const message = `the lease of ${outcome.server} cannot be used: ${fault}`;
         const endMs = startOf(outcome.lease, outcome.lease.untilTick);
@@ -208,11 +208,15 @@ export class Lessee {
     }
   }
 
+  private holds(lease: { id: string }): boolean {
+    return this.held?.lease.id === lease.id;
+  }
+
   /** Gives the lease back, and asks another server. */
   private onUnusable(grant: Grant, server: string, terms: UnusableTerms, message: string, now: Now): void {
     this.options.onRefused(message, undefined);
     const usedTick = Number.isSafeInteger(terms.fromTick) ? Math.max(terms.fromTick, 0) - 1 : -1;
-    if (terms.id) {
+    if (terms.id && !this.holds(terms)) {
       this.addRelease({
         ...this.newPending(now), lease: terms.id, server: this.home(terms.server, server), grantedBy: terms.server,
         turn: '', usedTick, uselessAtMs: uselessAtMs(terms.endMs, this.ids.advance(), this.options.aheadMs),
@@ -224,16 +228,20 @@ export class Lessee {
 
   /** Repeats the grant at the server that may have granted it; then asks another one. */
   private askAgain(grant: Grant, server: string, retryAfterMs: number, now: Now): void {
-    if (++grant.repeats > REPEATS_MAX) return this.askAnother(grant, server, now);
+    if (++grant.repeats > REPEATS_MAX) {
+      const former = { server, token: grant.token };
+      this.askAnother(grant, server, now);
+      if (grant.avoid.length === 1) grant.former = former;
+      return;
+    }
     grant.server = server;
     this.retry(grant, retryAfterMs, now);
   }
 
   private askAnother(grant: Grant, server: string, now: Now): void {
+    const { former } = grant;
     if (grant.spent) grant.token = this.options.draw();
-    grant.spent = false;
-    grant.server = '';
-    grant.repeats = 0;
+    Object.assign(grant, { spent: false, server: '', repeats: 0, former: undefined });
     if (server) {
       grant.avoid = [...grant.avoid, server];
       grant.sendAtMs = now.monoMs;
@@ -242,6 +250,7 @@ export class Lessee {
       grant.refusal = undefined;
       grant.hopeful = false;
       grant.avoid = [];
+      if (former) Object.assign(grant, former, { spent: true });
       this.retry(grant, 0, now);
     }
   }

@@ -25,6 +25,8 @@ export interface Grant extends Pending {
   avoid: string[];
   /** A server may have granted a lease for this token. */
   spent: boolean;
+  /** The token before, of the only server that was asked in this round. */
+  former: { readonly server: string; readonly token: string } | undefined;
   repeats: number;
   /** Of a server that would refuse every repetition. */
   refusal: FirnError | undefined;

@@ -3,106 +3,36 @@ import { test } from 'node:test';
 
 import { readLease } from '../src/lease.js';
 import { LeasedIds } from '../src/leased_ids.js';
-import { EPOCH_MS, FakeClock, LAYOUT, lease, NOON_MS, Rig, terms, tickOf } from './lease_rig.js';
+import { EPOCH_MS, FakeClock, LAYOUT, lease, NOON_MS, Player, terms, tickOf } from './lease_player.js';
 
 const SECOND = 1_000;
-const HOUR = 3_600 * SECOND;
 
 test('says since when there is no lease', () => {
-  new Rig().assertNone(/^no server has granted a lease since 2026-11-26 12:00:00 UTC$/);
-});
-
-test('a wall clock hours behind begins at the first tick', () => {
-  const rig = new Rig();
-  rig.clock.step(-3 * HOUR);
-  rig.tick();
-  const granted = lease(7, NOON_MS, NOON_MS + 60 * SECOND);
-  rig.answer('grant', { kind: 'lease', server: granted.server, lease: granted });
-  assert.equal(tickOf(rig.take(1)[0]!), granted.fromTick);
-  rig.clock.advance(30 * SECOND);
-  assert.equal(tickOf(rig.take(1)[0]!), granted.fromTick + 30 * SECOND);
-  rig.clock.advance(30 * SECOND);
-  rig.assertNone(/ended at/);
-});
-
-test('a wall clock hours ahead wastes the interval and repeats nothing', () => {
-  const rig = new Rig();
-  rig.hold();
-  rig.take();
-  rig.clock.step(3 * HOUR);
-  rig.ids.confirm(rig.clock.wallAtZeroMs); // the server's is as wrong
-  rig.assertNone(/ended at/);
-  rig.clock.step(-3 * HOUR);
-  rig.pass(3 * SECOND);
-  rig.hold(7); // even the same machine id
-  rig.take();
-  assert(tickOf([...rig.taken].at(-1)!) < tickOf([...rig.taken][0]!) + 60 * SECOND);
-});
-
-test('a wall clock that steps back does not move the position', () => {
-  const rig = new Rig();
-  rig.hold();
-  for (let i = 0; i < 30; i++) {
-    rig.take();
-    rig.clock.advance(SECOND);
-    rig.clock.step(-5 * SECOND);
-  }
-  assert.equal(rig.taken.size, 90);
-  rig.clock.advance(40 * SECOND);
-  rig.assertNone(/ended at/);
-});
-
-test('the same interval granted twice repeats no id', () => {
-  const rig = new Rig();
-  const first = rig.hold(7, 30 * SECOND);
-  rig.take();
-  rig.pass(21 * SECOND);
-  rig.take();
-  rig.answer('grant', { kind: 'lease', server: 'b:1', lease: { ...first } }); // by a faulty server
-  rig.clock.advance(1);
-  rig.take();
-  assert.equal(rig.taken.size, 9);
-});
-
-test('a confirmation does not move the id clock back', () => {
-  const rig = new Rig();
-  rig.hold();
-  const first = tickOf(rig.take(1)[0]!);
-  rig.clock.step(-3 * SECOND);
-  rig.ids.confirm(rig.clock.wallAtZeroMs);
-  rig.clock.advance(10);
-  assert.equal(tickOf(rig.take(1)[0]!), first + 9);
-});
-
-test('an id clock beyond the interval returns at a renewal, to the wall clock or to the last tick used', () => {
-  for (const backMs of [3 * HOUR, 3 * HOUR + 30 * SECOND]) {
-    const rig = new Rig();
-    const held = rig.hold();
-    const first = tickOf(rig.take(1)[0]!);
-    rig.clock.advance(30 * SECOND - 1);
-    const last = rig.take(1)[0]!;
-    rig.clock.step(3 * HOUR);
-    rig.ids.confirm(rig.clock.wallAtZeroMs);
-    rig.clock.advance(1);
-    rig.assertNone(/ended at/);
-    rig.clock.step(-backMs);
-    rig.ids.extendTo(held.untilTick + 30 * SECOND);
-    const next = rig.take(5_000)[0]!;
-    assert(next > last);
-    assert.equal(tickOf(next), first + 30 * SECOND);
-  }
+  new Player().assertNone(/^no server has granted a lease since 2026-11-26 12:00:00 UTC$/);
 });
 
 test('waits for the next tick when the sequence is used up', () => {
-  const rig = new Rig();
-  rig.hold();
-  rig.take(4096);
-  assert.equal(rig.clock.slept, 0);
-  const next = rig.take(4096);
-  assert.equal(rig.clock.slept, 1);
+  const { clock, ids } = held();
+  take(ids, 4096);
+  assert.equal(clock.slept, 0);
+  const next = take(ids, 4096);
+  assert.equal(clock.slept, 1);
   assert.equal(tickOf(next[0]!), tickOf(next[4095]!));
   assert.equal(next[0]! & 4095n, 0n); // after a tick that is used up, the sequence begins at 0
 });
+
+/** Ids of a lease that begins now. */
+function held(lastsMs = 60 * SECOND): { clock: FakeClock; ids: LeasedIds; firstTick: number } {
+  const clock = new FakeClock();
+  const ids = new LeasedIds(clock, () => 0);
+  const granted = lease(7, NOON_MS, NOON_MS + lastsMs);
+  assert.equal(ids.adopt(granted, () => undefined), '');
+  return { clock, ids, firstTick: granted.fromTick };
+}
+
+function take(ids: LeasedIds, count = 3): bigint[] {
+  return Array.from({ length: count }, () => ids.next());
+}
 
 function longTicks(tickMs: number): { clock: FakeClock; ids: LeasedIds } {
   const clock = new FakeClock();
@@ -145,25 +75,23 @@ test('the sequence of a tick begins at random in its lower half', () => {
   assert.deepEqual(begins, [1024, 2045]);
 });
 
-test('an id of which the clock was read before a pause has a tick of the lease', () => {
-  const rig = new Rig();
-  const held = rig.hold(7, 10 * SECOND);
-  rig.clock.advance(5 * SECOND);
-  rig.clock.afterRead = () => {
-    rig.clock.afterRead = undefined;
-    rig.clock.advance(60 * SECOND); // paused beyond the end, in the middle of a call
+test('a pause after the clock was read gives no tick outside the lease', () => {
+  const { clock, ids, firstTick } = held(10 * SECOND);
+  clock.advance(5 * SECOND);
+  clock.afterRead = () => {
+    clock.afterRead = undefined;
+    clock.advance(60 * SECOND); // paused beyond the end, in the middle of a call
   };
-  assert.equal(tickOf(rig.take(1)[0]!), held.fromTick + 5 * SECOND);
-  rig.assertNone(/ended at/);
+  assert.equal(tickOf(ids.next()), firstTick + 5 * SECOND);
+  assert.throws(() => ids.next(), /ended at/);
 });
 
 test('an id that is computed while the lease is closed is not returned', () => {
-  const rig = new Rig();
-  rig.hold();
-  rig.take();
-  rig.clock.advance(1);
-  rig.clock.afterRead = () => rig.ids.close(() => new Error('closed meanwhile') as never);
-  assert.throws(() => rig.ids.next(), /closed meanwhile/);
+  const { clock, ids } = held();
+  take(ids);
+  clock.advance(1);
+  clock.afterRead = () => ids.close(() => new Error('closed meanwhile') as never);
+  assert.throws(() => ids.next(), /closed meanwhile/);
 });
 
 test('ids have only a part of the sequence where the lease does', () => {
@@ -176,18 +104,17 @@ test('ids have only a part of the sequence where the lease does', () => {
 });
 
 test('uses no lease of another layout', () => {
-  const rig = new Rig();
-  rig.hold();
+  const { ids } = held();
   const other = readLease({ ...terms(8, NOON_MS, NOON_MS), tickMs: 10, fromTick: 1n, untilTick: 2n }, undefined);
   assert(typeof other !== 'string', String(other));
-  assert.match(rig.ids.adopt(other, () => assert.fail()), /its layout is not that of the first lease/);
-  rig.take();
-  rig.ids.close(() => new Error('revoked') as never);
+  assert.match(ids.adopt(other, () => assert.fail()), /its layout is not that of the first lease/);
+  take(ids);
+  ids.close(() => new Error('revoked') as never);
   const good = lease(9, NOON_MS, NOON_MS + 60 * SECOND);
   for (const change of [{ tickMs: 2 }, { epochMs: 0 }, { tickShift: 23n }, { sequenceShift: 1n }, { sequenceBits: 11 }]) {
-    assert.match(rig.ids.adopt({ ...good, ...change }, () => assert.fail()), /its layout is not that of the first lease/);
+    assert.match(ids.adopt({ ...good, ...change }, () => assert.fail()), /its layout is not that of the first lease/);
   }
-  assert.equal(rig.ids.adopt(good, () => undefined), '');
+  assert.equal(ids.adopt(good, () => undefined), '');
 });
 
 test('terms that permit no id are refused', () => {

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { Type } from '../src/codec.js';
 import { Client, type LocalGeneratorOptions } from '../src/index.js';
 import { answer, FakeServer, field, i32, i64, type Request, result, text } from './fake_server.js';
-import { EPOCH_MS, machineOf } from './lease_rig.js';
+import { EPOCH_MS, machineOf } from './lease_player.js';
 
 const NAME = { name: 'checkout-7f9c' };
 

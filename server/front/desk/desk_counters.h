@@ -28,9 +28,9 @@ class DeskCounters {
     if (&tag != last_tag_) Find(tag);
     last_issued_->Add(ids);
   }
-  void CountRefused(Reason reason) {
-    calls_.Add(1);
-    refused_[static_cast<size_t>(reason)].Add(1);
+  void CountRefused(Reason reason, uint64_t calls = 1) {
+    calls_.Add(calls);
+    refused_[static_cast<size_t>(reason)].Add(calls);
   }
 
   // Calls for ids.

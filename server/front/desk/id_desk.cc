@@ -32,7 +32,7 @@ std::string NoRight(const DoorCall& door, std::string_view tag) {
 }  // namespace
 
 IssueCall& IdDesk::Fresh() {
-  // A call may still wait here if an exception was thrown.
+  // The previous call still waits here if an exception has ended its processing.
   if (!call_ || call_->waits()) {
     call_ = {new IssueCall, [&issuer = issuer_](IssueCall* call) {
                if (call->waits()) issuer.GiveUp(*call);
@@ -47,15 +47,24 @@ std::optional<Refusal> IdDesk::WhyNotPermitted(std::string_view tag, const DoorC
   return Refusal{Reason::kRejected, NoRight(door, NameOf(tag))};
 }
 
-Verdict IdDesk::Ask(std::string_view tag, int64_t count, Form form, const DoorCall& door) {
+bool IdDesk::IsPermitted(std::string_view tag, const DoorCall& door, uint64_t calls) {
   std::optional<Refusal> refusal = WhyNotPermitted(tag, door);
   lacks_right_ = refusal.has_value();
-  if (refusal) {
-    Refuse(*std::move(refusal));
-    return Verdict::kRefused;
-  }
-  const Request request{NameOf(tag), count, form, method_, door.client, door.trace_id};
+  if (refusal) Refuse(*std::move(refusal), calls);
+  return !lacks_right_;
+}
+
+// A tag without a binding is deleted.
+bool IdDesk::MayCreate(const Tag* tag, const DoorCall& door) {
+  const bool undefined = tag == nullptr || tag->binding() == nullptr;
+  return undefined && (!rights_ || rights_->PermitCreation(door.names, door.user));
+}
+
+Verdict IdDesk::Ask(std::string_view tag, int64_t count, Form form, const DoorCall& door) {
+  if (!IsPermitted(tag, door, 1)) return Verdict::kRefused;
+  Request request{NameOf(tag), count, form, method_, door.client, door.trace_id};
   const Tag* known = issuer_.Resolve(request.tag);
+  request.may_create = MayCreate(known, door);
   if (known != nullptr) {
     Fresh().Begin(*known, request);
   } else {
@@ -64,13 +73,21 @@ Verdict IdDesk::Ask(std::string_view tag, int64_t count, Form form, const DoorCa
   return Attempt(door);
 }
 
+Verdict IdDesk::AskJointly(const Tag& tag, int64_t calls, const DoorCall& door) {
+  if (!IsPermitted(tag.name(), door, static_cast<uint64_t>(calls))) return Verdict::kRefused;
+  Request request{tag.name(), calls, Form::kNumbers, method_, door.client, door.trace_id};
+  request.may_create = MayCreate(&tag, door);
+  Fresh().BeginJoint(tag, request);
+  return Attempt(door);
+}
+
 Verdict IdDesk::Continue(WaitingIds waiting, const DoorCall& door) {
   std::optional<Refusal> refusal = WhyNotPermitted(waiting->request().tag, door);
   lacks_right_ = refusal.has_value();
   call_ = std::move(waiting);
   if (!lacks_right_) return Attempt(door);
-  counters_.CountRefused(issuer_.GiveUp(*call_, *std::move(refusal)).reason);
-  return Verdict::kRefused;
+  issuer_.GiveUp(*call_, *std::move(refusal));
+  return CountRefused();
 }
 
 Verdict IdDesk::Attempt(const DoorCall& door) {
@@ -78,7 +95,7 @@ Verdict IdDesk::Attempt(const DoorCall& door) {
   const Verdict verdict = issuer_.Issue(*call_);
   switch (verdict) {
     case Verdict::kIssued:
-      counters_.CountIssued(*call_->tag(), static_cast<uint64_t>(call_->request().count));
+      CountIssued();
       return verdict;
     case Verdict::kRefused:
       break;
@@ -87,12 +104,21 @@ Verdict IdDesk::Attempt(const DoorCall& door) {
       issuer_.GiveUp(*call_);
       break;
   }
-  counters_.CountRefused(call_->refusal().reason);
+  return CountRefused();
+}
+
+void IdDesk::CountIssued() {
+  const auto ids = static_cast<uint64_t>(call_->request().count - call_->missing());
+  counters_.CountIssued(*call_->tag(), ids, call_->joint() ? ids : 1);
+}
+
+Verdict IdDesk::CountRefused() {
+  counters_.CountRefused(call_->refusal().reason, call_->calls());
   return Verdict::kRefused;
 }
 
-void IdDesk::Refuse(Refusal refusal) {
-  counters_.CountRefused(refusal.reason);
+void IdDesk::Refuse(Refusal refusal, uint64_t calls) {
+  counters_.CountRefused(refusal.reason, calls);
   Fresh().Refuse(std::move(refusal));
 }
 

@@ -56,6 +56,13 @@ class IdDesk {
   // kWait: the caller returns Park; on the request's last attempt only if all ids are there.
   Verdict Ask(std::string_view tag, int64_t count, Form form, const DoorCall& door);
 
+  // Whether equal calls of this tag for one id may wait as one (JointCalls).
+  bool Joins(const Tag& tag) const { return issuer_.Joins(tag); }
+
+  // Like Ask, for `calls` equal calls for one id of a tag that Joins. kIssued: call() has ids for
+  // the first of them. kRefused: all of them are.
+  Verdict AskJointly(const Tag& tag, int64_t calls, const DoorCall& door);
+
   // Continues a call that waits, if the peer still has the right to its tag.
   Verdict Continue(WaitingIds waiting, const DoorCall& door);
 
@@ -92,8 +99,8 @@ class IdDesk {
   // Why this peer may not request ids of the tag, whether or not the tag exists. Empty: it may.
   std::optional<Refusal> WhyNotPermitted(std::string_view tag, const DoorCall& door);
 
-  // Counts a refusal by the front end itself, and stores it in call().
-  void Refuse(Refusal refusal);
+  // Counts `calls` calls that the front end itself refused, and stores the refusal in call().
+  void Refuse(Refusal refusal, uint64_t calls = 1);
 
   // Whether the last refused call was refused because the peer has no right to its tag.
   bool lacks_right() const { return lacks_right_; }
@@ -104,8 +111,12 @@ class IdDesk {
   std::string_view NameOf(std::string_view tag) const { return tag.empty() ? default_tag_ : tag; }
 
  private:
+  bool MayCreate(const Tag* tag, const DoorCall& door);
   IssueCall& Fresh();
+  bool IsPermitted(std::string_view tag, const DoorCall& door, uint64_t calls);
   Verdict Attempt(const DoorCall& door);
+  void CountIssued();
+  Verdict CountRefused();
 
   Issuer& issuer_;
   DeskCounters& counters_;

@@ -16,7 +16,7 @@ constexpr size_t kLeaseBytesMax = 640;  // contains the server's address
 LeaseResult ResultOf(const LeaseReply& reply, const Layout& layout) {
   switch (reply.verdict) {
     case LeaseVerdict::kGranted:
-      return LeasePromise(reply, layout);
+      return LeasePromise{reply.terms, reply.server, layout};
     case LeaseVerdict::kEnded:
       return LeaseEnded();
     case LeaseVerdict::kBadRequest:
@@ -58,18 +58,6 @@ Status CheckTimes(WallMs clock, const std::optional<Milliseconds>& given) {
 }
 
 }  // namespace
-
-LeasePromise::LeasePromise(const LeaseReply& granted, const Layout& layout)
-    : terms(granted.terms),
-      server(granted.server),
-      base_bits(layout.BaseBits(terms.machine, 0)),
-      tick_shift(layout.time().shift),
-      sequence_shift(layout.sequence().shift),
-      sequence_bits(layout.sequence().width),
-      sequence_from(0),
-      sequence_count(layout.ids_per_tick()),
-      tick_ms(layout.tick_ms()),
-      epoch(layout.epoch()) {}
 
 std::string_view LeaseFaultName(LeaseFault fault) {
   switch (fault) {

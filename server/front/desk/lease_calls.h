@@ -19,18 +19,11 @@
 
 namespace firn::front {
 
-// The ids that a lessee may use: base_bits | tick << tick_shift | sequence << sequence_shift, for
-// the ticks of `terms` and `sequence_count` sequences from `sequence_from` on.
+// The ids that a lessee may use: all ids of `layout` with the machine id and the ticks of `terms`.
 struct LeasePromise {
-  LeasePromise(const LeaseReply& granted, const Layout& layout);
-
   LeaseTerms terms;
   std::string server;  // the server that granted the lease
-  uint64_t base_bits;
-  int tick_shift, sequence_shift, sequence_bits;
-  uint64_t sequence_from, sequence_count;
-  int64_t tick_ms;
-  WallMs epoch;
+  Layout layout;
 };
 
 struct LeaseEnded {};

@@ -81,6 +81,7 @@ struct ServerReport {
   WallMs wall;                               // the server's clock now
   WallMs started;
   RegistryReport registry{};
+  bool overloaded = false;        // it has refused over 1 % of its last calls as OVERLOADED
   bool frozen = false;            // the cluster is frozen, until an operator runs firn restore
   std::string sequencer;          // of snowflake ids: atomic, mutex or spin
   std::vector<TagReport> tags{};  // at most kTagsMax

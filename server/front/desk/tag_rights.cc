@@ -27,11 +27,11 @@ std::string_view Cut(std::string_view& text, std::string_view ends) {
   return part;
 }
 
-// Whether it begins with kLeaseRight in any case, like a misspelt right: `@leases`, `@lease 20`. As
-// the name of a tag it would grant no lease.
-bool MeansLeaseRight(std::string_view right) {
-  const std::string_view beginning = right.substr(0, kLeaseRight.size());
-  return std::equal(beginning.begin(), beginning.end(), kLeaseRight.begin(), kLeaseRight.end(),
+// Whether `right` begins with `meant` in any case, like a misspelt right: `@leases`, `@lease 20`.
+// As the name of a tag it would not grant that right.
+bool Means(std::string_view right, std::string_view meant) {
+  const std::string_view beginning = right.substr(0, meant.size());
+  return std::equal(beginning.begin(), beginning.end(), meant.begin(), meant.end(),
                     [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
 }
 
@@ -77,7 +77,10 @@ Status TagRights::ParseRight(const std::string& right, Line& line) {
     line.leases_max = number;
     tag = kLeaseRight;
   }
-  if (tag != kLeaseRight && MeansLeaseRight(tag)) {
+  if (tag != kCreateRight && Means(tag, kCreateRight)) {
+    return Invalid(Cat(Quoted(right), " is not a right; write ", kCreateRight));
+  }
+  if (tag != kLeaseRight && Means(tag, kLeaseRight)) {
     return Invalid(Cat(Quoted(right), " is not a right; write ", kLeaseRight, ", or ", kLeaseRight,
                        ":20 for at most 20 leases of each server"));
   }
@@ -134,15 +137,23 @@ const TagRights::Line* TagRights::Reader::LineOfCertificate(std::string_view nam
   return name.starts_with(kLoginPrefix) ? nullptr : LineOf(name);
 }
 
-bool TagRights::Reader::Permit(const Names& names, std::string_view user, std::string_view tag) {
+template <typename Grants>
+bool TagRights::Reader::AnyLine(const Names& names, std::string_view user, Grants grants) {
   Refresh();
-  const auto grants = [tag](const Line* line) { return line != nullptr && line->Grants(tag); };
-  const bool permitted =
-      grants(LineOf(user)) || std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-        return grants(LineOfCertificate(name));
-      });
+  const auto line_grants = [&](const Line* line) { return line != nullptr && grants(*line); };
+  return line_grants(LineOf(user)) ||
+         std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return line_grants(LineOfCertificate(name)); });
+}
+
+bool TagRights::Reader::Permit(const Names& names, std::string_view user, std::string_view tag) {
+  const bool permitted = AnyLine(names, user, [tag](const Line& line) { return line.Grants(tag); });
   if (!permitted) CountRefused(names, user);
   return permitted;
+}
+
+bool TagRights::Reader::PermitCreation(const Names& names, std::string_view user) {
+  return AnyLine(names, user, [](const Line& line) { return line.tags.contains(kCreateRight); });
 }
 
 std::optional<LeaseClient> TagRights::Reader::PermitLeases(const Names& names,

@@ -21,6 +21,8 @@ namespace firn::front {
 inline constexpr std::string_view kLoginPrefix = "redis:";
 // The right to lease machine ids, listed like a tag; `@lease:20` limits the number of leases.
 inline constexpr std::string_view kLeaseRight = "@lease";
+// The right to create tags by their first use, listed like a tag; `*` does not contain it.
+inline constexpr std::string_view kCreateRight = "@create";
 
 // Decides which client may take ids of which tags, by its names:
 //
@@ -28,11 +30,11 @@ inline constexpr std::string_view kLeaseRight = "@lease";
 //     shop.example    order,order item
 //     spiffe://x/etl  *
 //     redis:alice     order
-//     local.example   *,@lease:20
+//     local.example   *,@lease:20,@create
 //
 // A client has the names of its certificate (the DNS names and URIs of its subjectAltName, or its
 // common name), and `redis:USER` if it has logged in through the Redis protocol. Each name grants
-// what its line lists; a name without a line grants nothing. A name of a certificate that begins
+// the rights in its line; a name without a line grants none. A name of a certificate that begins
 // with `redis:` is ignored. A right that begins with `@lease` and has neither form above is
 // invalid, so only `*` grants a tag with such a name.
 //
@@ -41,7 +43,7 @@ inline constexpr std::string_view kLeaseRight = "@lease";
 class TagRights {
   // The rights of one line.
   struct Line {
-    std::set<std::string, std::less<>> tags{};  // "*" stands for all
+    std::set<std::string, std::less<>> tags{};  // "*": all tags
     std::optional<size_t> leases_max{};         // the number behind kLeaseRight
 
     bool Grants(std::string_view tag) const;
@@ -62,11 +64,16 @@ class TagRights {
     // name.
     bool Permit(const Names& names, std::string_view user, std::string_view tag);
 
+    // Whether one of the names has the right to create tags. Counts no refusal.
+    bool PermitCreation(const Names& names, std::string_view user);
+
     // Permit for leases. If several names have the right, the one with the highest limit counts,
     // and of equal ones the first. Nullopt: no name has it.
     std::optional<LeaseClient> PermitLeases(const Names& names, std::string_view user);
 
    private:
+    template <typename Grants>
+    bool AnyLine(const Names& names, std::string_view user, Grants grants);
     void Refresh();
     // Null: the name has no line, or must not have one.
     const Line* LineOf(std::string_view name) const;

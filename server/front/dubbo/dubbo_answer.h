@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "server/front/dubbo/dubbo_header.h"
 #include "server/front/dubbo/hessian_writer.h"
@@ -29,6 +30,14 @@ class DubboAnswer {
   void Raw(std::string_view bytes) {
     Value();
     body_ += bytes;
+  }
+  // Returns the unfinished body, for Resume.
+  std::string Interrupt() { return std::move(body_); }
+  // Continues a value, which the caller writes.
+  HessianWriter& Resume(bool attachments, std::string body) {
+    Begin(attachments);
+    body_ = std::move(body);
+    return writer_;
   }
   // A refusal. If another server may help, it is a failure of this server, and consumers retry on
   // another one. Otherwise it is an exception of the method, which consumers throw to their caller.

@@ -213,7 +213,10 @@ class DubboProtocol final : public Protocol {
       return Answered(call, out);
     }
     return Ask(tag, 1, Form::kNumbers, call, out,
-               [this](const Runs& runs) { answer_.Value().Long(runs[0].first); });
+               [this](const Runs& runs, DoorCall& door, OutBuffer& to) {
+                 answer_.Value().Long(runs[0].first);
+                 return Answered(door, to);
+               });
   }
 
   ServeStep NextIds(DoorCall& call, OutBuffer& out) {
@@ -222,19 +225,42 @@ class DubboProtocol final : public Protocol {
       Bad(Cat("count is ", count, ", a list has 1 to ", most, " ids"));
       return Answered(call, out);
     }
-    return Ask(request_.tag, count, Form::kNumbers, call, out, [this](const Runs& runs) {
-      HessianWriter& list = answer_.Value();
-      list.List(static_cast<size_t>(runs.count()));
-      runs.ForEach([&list](int64_t id) { list.Long(id); });
-    });
+    return Ask(request_.tag, count, Form::kNumbers, call, out,
+               [this](const Runs& runs, DoorCall& door, OutBuffer& to) {
+                 HessianWriter& list = answer_.Value();
+                 list.List(static_cast<size_t>(runs.count()));
+                 return List(desk_.TakeWaiting(), {}, list, door, to);
+               });
+  }
+
+  // Writes the ids of a list, in several turns if there are many. The header, which contains the
+  // length, follows the last one.
+  ServeStep List(WaitingIds ids, RunsCursor at, HessianWriter& list, DoorCall& call,
+                 OutBuffer& out) {
+    if (at.ForNext(ids->runs(), IdDesk::kIdsPerTurn, [&list](int64_t id) { list.Long(id); })) {
+      desk_.GiveBack(std::move(ids));
+      return Answered(call, out);
+    }
+    std::string body = answer_.Interrupt();
+    const size_t memory = ids->runs().memory() + body.capacity();
+    return ServeStep::More(ParkedAs(
+        [this, header = header_, attachments = answer_.attachments(), own = std::move(ids), at,
+         begun = std::move(body)](DoorCall& door, OutBuffer& to) mutable {
+          header_ = header;
+          HessianWriter& rest = answer_.Resume(attachments, std::move(begun));
+          return Safely(door, to, [&] { return List(std::move(own), at, rest, door, to); });
+        },
+        memory));
   }
 
   ServeStep NextText(DoorCall& call, OutBuffer& out) {
-    return Ask(request_.tag, 1, Form::kText, call, out, [this](const Runs& runs) {
-      text_.clear();
-      desk_.call().AppendText(runs[0].first, backend_.view.wall(), text_);
-      answer_.Value().Text(text_);
-    });
+    return Ask(request_.tag, 1, Form::kText, call, out,
+               [this](const Runs& runs, DoorCall& door, OutBuffer& to) {
+                 text_.clear();
+                 desk_.call().AppendText(runs[0].first, backend_.view.wall(), text_);
+                 answer_.Value().Text(text_);
+                 return Answered(door, to);
+               });
   }
 
   void ExplainId() {
@@ -285,8 +311,7 @@ class DubboProtocol final : public Protocol {
         answer_.Refuse(desk_.call().refusal());
         break;
       case Verdict::kIssued:
-        write(desk_.call().runs());
-        break;
+        return write(desk_.call().runs(), call, out);
     }
     return Answered(call, out);
   }

@@ -16,8 +16,8 @@ namespace firn::front {
 // Thread-compatible.
 class PageGuard {
  public:
-  // `hosts`: the names that requests may use besides addresses and localhost, without ports, and
-  // whose pages may send requests. Empty: every name.
+  // `hosts`: host names, without ports, that requests may use besides addresses and localhost.
+  // Pages of these hosts may send requests. Empty: every name.
   explicit PageGuard(std::vector<std::string> hosts) : hosts_(std::move(hosts)) {}
 
   // Answers 403 if a page of another site sends the request, or its host name is not permitted.

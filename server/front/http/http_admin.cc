@@ -153,6 +153,7 @@ Json StatusJson(const Backend& backend, const StatusCache::Snapshot& snapshot) {
   }
   json["registry"] = RegistryJson(report.registry);
   json["frozen"] = report.frozen;
+  json["overloaded"] = report.overloaded;
   if (!report.root_trouble.empty()) json["root_trouble"] = report.root_trouble;
   json["sequencer"] = report.sequencer;
   json["time"] = FormatRfc3339(report.wall);

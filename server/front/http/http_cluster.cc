@@ -1,9 +1,11 @@
+#include <functional>
 #include <utility>
 
 #include "common/base/cat.h"
 #include "common/base/printed_command.h"
 #include "common/id/text_form.h"
 #include "common/json/json.h"
+#include "server/front/desk/status_cache.h"
 #include "server/front/http/admin_guard.h"
 #include "server/front/http/http_asker.h"
 #include "server/front/http/http_handlers.h"
@@ -12,14 +14,16 @@
 namespace firn::front {
 namespace {
 
-constexpr int32_t kAskAgainMs = 1000;
+// How long a request waits for the first reading, which usually takes milliseconds.
+constexpr int64_t kPatienceMs = 2000;
+constexpr int32_t kRetryAfterMs = 1000;
 
 class ClusterHandler final : public HttpHandler {
  public:
   ClusterHandler(ClusterView& cluster, std::vector<std::string> hosts)
       : cluster_(cluster), guard_(std::move(hosts)) {}
 
-  Outcome Handle(const HttpRequest& request, DoorCall&, HttpAnswer& answer) override {
+  Outcome Handle(const HttpRequest& request, DoorCall& door, HttpAnswer& answer) override {
     const auto id = Behind("/v1/who/", request.path);
     const Subject subject = SubjectOf(request.path);
     if (!id && subject == nullptr) return Outcome::kNotMine;
@@ -34,9 +38,9 @@ class ClusterHandler final : public HttpHandler {
     } else if (const Status known = request.TakesOnly({}); !known.ok()) {
       AnswerBad(known, answer);
     } else if (id) {
-      TellWho(*id, answer);
+      return TellWho(*id, door, answer);
     } else {
-      Tell((cluster_.*subject)(), answer);
+      return Tell([this, subject] { return (cluster_.*subject)(); }, door, answer);
     }
     return Outcome::kAnswered;
   }
@@ -51,13 +55,26 @@ class ClusterHandler final : public HttpHandler {
     return nullptr;
   }
 
-  void TellWho(std::string_view text, HttpAnswer& answer) {
+  Outcome TellWho(std::string_view text, DoorCall& door, HttpAnswer& answer) {
     const Result<int64_t> id = ParseId(Base::kDecimal, text);
-    if (!id.ok()) return AnswerBad(id.status(), answer);
-    Tell(cluster_.Who(*id), answer);
+    if (id.ok()) return Tell([this, number = *id] { return cluster_.Who(number); }, door, answer);
+    AnswerBad(id.status(), answer);
+    return Outcome::kAnswered;
   }
 
-  static void Tell(const ClusterReading& word, HttpAnswer& answer) {
+  Outcome Tell(std::function<ClusterReading()> read, DoorCall& door, HttpAnswer& answer) {
+    const ClusterReading word = read();
+    if (word.json == nullptr && word.trouble.ok() && !door.last) {
+      return Park({.retry = [this, read = std::move(read)](
+                                DoorCall& same, HttpAnswer& to) { return Tell(read, same, to); },
+                   .again = StatusCache::kAskAgain,
+                   .patience_ms = kPatienceMs});
+    }
+    Write(word, answer);
+    return Outcome::kAnswered;
+  }
+
+  static void Write(const ClusterReading& word, HttpAnswer& answer) {
     answer.no_store = true;
     if (word.trouble.code() == Code::kInvalid) return AnswerBad(word.trouble, answer);
     if (word.json == nullptr) return TellNothing(word.trouble, answer);
@@ -74,7 +91,7 @@ class ClusterHandler final : public HttpHandler {
   static void TellNothing(const Status& trouble, HttpAnswer& answer) {
     const std::string why =
         trouble.ok() ? "the cluster is being read; try again" : std::string(trouble.message());
-    AnswerRefusal({Reason::kNotReady, why, kAskAgainMs, false}, answer);
+    AnswerRefusal({Reason::kNotReady, why, kRetryAfterMs, false}, answer);
   }
 
   ClusterView& cluster_;

@@ -85,8 +85,8 @@ std::unique_ptr<HttpHandler> MakePageGuardHandler(std::vector<std::string> hosts
 // Refuses requests to names that the admin side does not permit. Must be its first handler.
 std::unique_ptr<HttpHandler> MakeGuardHandler(std::vector<std::string> hosts);
 
-// Reports about the whole cluster, for the same hosts, as JSON with `age_ms`; 503 with Retry-After
-// while they are not known yet:
+// Reports about the whole cluster, for the same hosts, as JSON with `age_ms`. A request waits 2 s
+// at most for the first one, then gets 503 with Retry-After:
 //
 //   GET /v1/audit     the holder of each machine id and those before it, the servers, all faults;
 //                     without machine ids that were never used

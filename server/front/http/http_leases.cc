@@ -37,19 +37,20 @@ int HttpStatusOf(LeaseFault fault) {
 
 Json TermsJson(const LeasePromise& promise) {
   const LeaseTerms& terms = promise.terms;
+  const Layout& layout = promise.layout;
   return Json{{"lease", terms.lease},
               {"number", terms.number},
               {"machine_id", terms.machine.value()},
               {"worker", terms.worker},
               {"rack", terms.rack},
-              {"base_bits", std::to_string(promise.base_bits)},
-              {"tick_shift", promise.tick_shift},
-              {"sequence_shift", promise.sequence_shift},
-              {"sequence_bits", promise.sequence_bits},
-              {"sequence_from", promise.sequence_from},
-              {"sequence_count", promise.sequence_count},
-              {"tick_ms", promise.tick_ms},
-              {"epoch_ms", promise.epoch.ms()},
+              {"base_bits", std::to_string(layout.BaseBits(terms.machine, 0))},
+              {"tick_shift", layout.time().shift},
+              {"sequence_shift", layout.sequence().shift},
+              {"sequence_bits", layout.sequence().width},
+              {"sequence_from", 0},
+              {"sequence_count", layout.ids_per_tick()},
+              {"tick_ms", layout.tick_ms()},
+              {"epoch_ms", layout.epoch().ms()},
               {"from_tick", terms.from.count()},
               {"until_tick", terms.until.count()},
               {"renew_in_ms", terms.renew_in.count()},

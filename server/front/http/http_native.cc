@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "common/base/cat.h"
-#include "common/base/quote.h"
 #include "common/base/url_encoding.h"
 #include "common/json/json.h"
 #include "server/front/http/http_asker.h"

@@ -17,11 +17,11 @@ struct HttpParsed {
 };
 
 // Parses the request at the front of `in`, which may begin with one or two empty lines. Refuses
-// what a proxy could understand differently, by Beast's rules and RFC 9112: contradicting lengths,
-// a length with chunks, a Transfer-Encoding other than `chunked`, a Host that is missing, repeated
-// or invalid, folded or malformed fields. `chunks` receives the body if it is chunked; `out` refers
-// to it and to `in`. Keeps no state: an incomplete request is parsed from its start again when it
-// may be complete (http_progress.h).
+// requests that a proxy could read differently, by Beast's rules and RFC 9112: contradicting
+// lengths, a length with chunks, a Transfer-Encoding other than `chunked`, a Host that is missing,
+// repeated or invalid, folded or malformed fields. `chunks` receives the body if it is chunked;
+// `out` refers to it and to `in`. Keeps no state: an incomplete request is parsed from its start
+// again when it may be complete (http_progress.h).
 HttpParsed ParseHttp(std::string_view in, std::string& chunks, HttpRequest& out);
 
 }  // namespace firn::front

@@ -247,8 +247,7 @@ void IoLoop::FindClosable() {
 }
 
 // Each peer may send a request of the maximum size and leave answers unread; the limit for all
-// peers is less than the sum of that. A buffer counts with its memory times the time without
-// progress. So many connections that read are not closed because of a few that do not.
+// peers is less than the sum of that.
 void IoLoop::LimitMemory() {
   const auto sum = [this] {
     size_t taken = 0;
@@ -263,15 +262,13 @@ void IoLoop::LimitMemory() {
   std::vector<Closable> closable;
   for (size_t i = taken > setting_.buffer_bytes_max ? connections_.size() : 0; i-- > 0;) {
     Connection& connection = *connections_[i];
-    const int64_t since = connection.still_since_ms();
-    const auto ms = static_cast<uint64_t>(share_.coarse_ms - since) + kSweepEvery.count();
     if (connection.memory() == 0) continue;
     closable.push_back({.connection = &connection,
                         .peer = connection.listed.peer,
-                        .since_ms = since,
-                        .cost = connection.memory() * ms});
+                        .since_ms = connection.still_since_ms(),
+                        .cost = connection.memory()});
   }
-  RankForClosing(closable, [](uint64_t, uint64_t cost) { return cost; });
+  RankForMemory(closable, share_.coarse_ms);
   for (; taken > setting_.buffer_bytes_max && !closable.empty(); closable.pop_back()) {
     taken -= closable.back().connection->memory();
     closable.back().connection->CloseForMemory();

@@ -6,6 +6,12 @@
 #include <boost/asio/ip/address.hpp>
 
 namespace firn::front {
+namespace {
+
+// Memory costs something even if the connection has just made progress.
+constexpr int64_t kStillMsMin = 100;
+
+}  // namespace
 
 void RankForClosing(std::vector<Closable>& all,
                     const std::function<uint64_t(uint64_t peer, uint64_t sum)>& total) {
@@ -23,6 +29,13 @@ void RankForClosing(std::vector<Closable>& all,
     return std::tuple(a.before_others, a.of_peer, a.rank, b.since_ms) <
            std::tuple(b.before_others, b.of_peer, b.rank, a.since_ms);
   });
+}
+
+void RankForMemory(std::vector<Closable>& all, int64_t now_ms) {
+  for (Closable& one : all) {
+    one.cost *= static_cast<uint64_t>(std::max(now_ms - one.since_ms, int64_t{0}) + kStillMsMin);
+  }
+  RankForClosing(all, [](uint64_t, uint64_t sum) { return sum; });
 }
 
 std::optional<Places::Place> Places::Take(uint64_t peer) {

@@ -38,6 +38,11 @@ struct Closable {
 void RankForClosing(std::vector<Closable>& all,
                     const std::function<uint64_t(uint64_t peer, uint64_t sum)>& total);
 
+// Sorts connections whose `cost` is the memory of their buffers, so that closing from the back
+// frees it. Memory counts multiplied by the time since the last progress: many connections that
+// read are not closed because of a few that do not.
+void RankForMemory(std::vector<Closable>& all, int64_t now_ms);
+
 // Counts the connections of a front door and limits them, in total and per peer. Any thread.
 class Places {
  public:

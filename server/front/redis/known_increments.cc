@@ -42,7 +42,7 @@ size_t KnownIncrements::PlaceOf(std::string_view request) {
   return (end * kSpread) >> (64 - kPlaceBits);
 }
 
-std::optional<ServeStep> KnownIncrements::Serve(std::string_view in, const DoorCall& door,
+std::optional<ServeStep> KnownIncrements::Serve(std::string_view in, DoorCall& door,
                                                 OutBuffer& out) {
   const size_t bytes = BytesOfIncrement(in);
   if (bytes == 0) return std::nullopt;
@@ -67,7 +67,11 @@ std::optional<ServeStep> KnownIncrements::Serve(std::string_view in, const DoorC
       ++answered;
     }
   }
-  if (answered + refused == 0) return std::nullopt;
+  if (answered + refused == 0) {
+    auto step = commands_.IncrJointly(*known.tag, equal, door, out);
+    if (step) step->bytes = equal * bytes;
+    return step;
+  }
   out.Filled(static_cast<size_t>(end - begin));
   if (refused != 0) known.tag = nullptr;  // the next requests are refused without taking ids
   for (size_t i = 0; i < refused; ++i) {

@@ -7,6 +7,7 @@
 
 #include "common/base/cat.h"
 #include "common/base/parse.h"
+#include "server/front/desk/joint_calls.h"
 #include "server/front/redis/redis_refusal.h"
 #include "server/front/redis/resp_answer.h"
 
@@ -159,15 +160,18 @@ ServeStep RedisCommands::Answer(Verdict verdict, OutBuffer& out, Write write) {
         return Safely(to,
                       [&] { return Answer(desk_.Continue(std::move(waiting), door), to, write); });
       });
-    case Verdict::kRefused: {
-      const Refusal& refusal = desk_.call().refusal();
-      AppendRefusal(desk_.lacks_right() ? "NOPERM" : RedisCodeOf(refusal.reason), refusal, out);
+    case Verdict::kRefused:
+      AppendRefusalOfDesk(out);
       break;
-    }
     case Verdict::kIssued:
       return write(desk_.call().runs(), out);
   }
   return Answered();
+}
+
+void RedisCommands::AppendRefusalOfDesk(OutBuffer& out) const {
+  const Refusal& refusal = desk_.call().refusal();
+  AppendRefusal(desk_.lacks_right() ? "NOPERM" : RedisCodeOf(refusal.reason), refusal, out);
 }
 
 ServeStep RedisCommands::Refuse(Call& call, std::string message) {
@@ -177,7 +181,7 @@ ServeStep RedisCommands::Refuse(Call& call, std::string message) {
 }
 
 ServeStep RedisCommands::OneInteger(Call& call) {
-  if (IsTooLarge(call, 0)) return RefuseInteger(call.out);
+  if (IsTooLarge(call.words[1], 0, call.door)) return RefuseInteger(call.out);
   return Ask(call, 1, Form::kNumbers, [this](const Runs& runs, OutBuffer& out) {
     return AnswerInteger(runs[0].first, out);
   });
@@ -195,20 +199,47 @@ ServeStep RedisCommands::RefuseInteger(OutBuffer& out) {
   return Answered();
 }
 
-bool RedisCommands::IsTooLarge(Call& call, int64_t more) {
-  const std::string_view tag = call.words[1];
+bool RedisCommands::IsTooLarge(std::string_view tag, int64_t more, const DoorCall& door) const {
   if (integer_max_ == INT64_MAX || tag.empty()) return false;
-  return desk_.NextAtLeast(tag, call.door) > integer_max_ - more;
+  return desk_.NextAtLeast(tag, door) > integer_max_ - more;
 }
 
 ServeStep RedisCommands::Incr(Call& call) {
   const std::string_view tag = call.words[1];
   const Tag* const known = tag.empty() ? nullptr : desk_.Resolve(tag);
-  const auto id = IsTooLarge(call, 0) ? std::nullopt : desk_.One(known);
-  if (!id) return OneInteger(call);
+  const bool is_large = IsTooLarge(tag, 0, call.door);
+  const auto id = is_large ? std::nullopt : desk_.One(known);
+  const bool joins = !is_large && known != nullptr && desk_.Joins(*known);
+  const bool is_quick = id ? *id <= integer_max_ : joins;
   // Only if the tag itself is defined: other names may become tags later.
-  if (known->name() == tag && *id <= integer_max_) incremented_ = known;
-  return AnswerInteger(*id, call.out);
+  if (is_quick && known->name() == tag) incremented_ = known;
+  return id ? AnswerInteger(*id, call.out) : OneInteger(call);
+}
+
+struct RedisCommands::JointAnswers {
+  static constexpr bool kWaitsLong = true;
+
+  bool MayAsk(int64_t left, DoorCall& door, OutBuffer& out) const {
+    if (commands->MayAsk(door)) return true;
+    for (; left > 0; --left) NoLogin(door, out);
+    return false;
+  }
+  void Write(const Runs& ids, OutBuffer& out) const {
+    ids.ForEach([&](int64_t id) { commands->AnswerInteger(id, out); });
+  }
+  void Refuse(int64_t left, OutBuffer& out) const {
+    for (; left > 0; --left) commands->AppendRefusalOfDesk(out);
+  }
+
+  RedisCommands* commands;
+};
+
+std::optional<ServeStep> RedisCommands::IncrJointly(const Tag& tag, size_t calls, DoorCall& door,
+                                                    OutBuffer& out) {
+  const auto count = static_cast<int64_t>(calls);
+  if (!desk_.Joins(tag) || IsTooLarge(tag.name(), count - 1, door)) return std::nullopt;
+  const std::chrono::milliseconds patience(backend_.limits.issue_wait_ms);
+  return JointCalls(desk_, tag, count, patience, JointAnswers{this}).Begin(door, out);
 }
 
 // The answer implies all numbers up to it, so they must be consecutive and unchanged by plugins.
@@ -220,7 +251,7 @@ ServeStep RedisCommands::IncrBy(Call& call) {
   if (*count > kRunsIdsMax) {
     return Refuse(call, Cat("the increment is ", *count, "; at most ", kRunsIdsMax));
   }
-  if (IsTooLarge(call, *count - 1)) return RefuseInteger(call.out);
+  if (IsTooLarge(call.words[1], *count - 1, call.door)) return RefuseInteger(call.out);
   return Ask(call, *count, Form::kOneRun,
              [this, last = *count - 1](const Runs& runs, OutBuffer& out) {
                return AnswerInteger(runs[0].At(last), out);

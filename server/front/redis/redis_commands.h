@@ -18,7 +18,7 @@ namespace firn::front {
 struct RedisTransaction {
   static constexpr size_t kBytesMax = 1024 * 1024;
 
-  std::string requests{};  // as they were sent
+  std::string requests{};  // their bytes, as received
   size_t count = 0;
   bool aborted = false;  // one was refused: EXEC runs none of them
 };
@@ -52,14 +52,21 @@ class RedisCommands {
   // Whether the connection's requests are queued until EXEC.
   static bool InTransaction(const DoorCall& door) { return TransactionOf(door) != nullptr; }
 
-  // Runs a request that has at least one word, and appends its answer, or queues it. `bytes` is
-  // the request as it was sent. The step consumes nothing.
+  // Runs a request that has at least one word, and appends its answer, or queues it. `bytes`:
+  // the request as received. The step consumes nothing.
   ServeStep Run(const RespRequest& request, std::string_view bytes, DoorCall& door, OutBuffer& out);
 
-  // The tag from which the last Run took one id by INCR on the fast path; null otherwise.
+  // Serves `calls` INCRs of this tag, which wait as one. Nullopt, without an effect: each must be
+  // run. The step consumes nothing.
+  std::optional<ServeStep> IncrJointly(const Tag& tag, size_t calls, DoorCall& door,
+                                       OutBuffer& out);
+
+  // The tag whose INCR was the last Run, if KnownIncrements can serve equal ones; null otherwise.
   const Tag* incremented() const { return incremented_; }
 
  private:
+  struct JointAnswers;
+
   // A request that is being run.
   struct Call {
     const RespRequest& words;
@@ -97,9 +104,10 @@ class RedisCommands {
   static ServeStep Safely(OutBuffer& out, Serve serve);
   ServeStep OneInteger(Call& call);
   // Whether the tag's next ids, `more` of them after the first, are known to exceed integer_max_.
-  bool IsTooLarge(Call& call, int64_t more);
+  bool IsTooLarge(std::string_view tag, int64_t more, const DoorCall& door) const;
   ServeStep AnswerInteger(int64_t id, OutBuffer& out);
   ServeStep RefuseInteger(OutBuffer& out);
+  void AppendRefusalOfDesk(OutBuffer& out) const;
   ServeStep Refuse(Call& call, std::string message);
 
   // Commands for the connection.

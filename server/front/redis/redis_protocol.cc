@@ -19,8 +19,8 @@ class RedisProtocol final : public Protocol {
  public:
   RedisProtocol(const Backend& backend, IdDesk& desk, const RedisLogins* logins, bool incr_64bit)
       : after_login_{.words_max = kWordsMax, .bytes_max = kFrameBytesMax},
-        known_(desk, incr_64bit ? INT64_MAX : kExactMax),
-        commands_(backend, desk, logins, incr_64bit ? INT64_MAX : kExactMax) {}
+        commands_(backend, desk, logins, incr_64bit ? INT64_MAX : kExactMax),
+        known_(desk, commands_, incr_64bit ? INT64_MAX : kExactMax) {}
 
   ServeStep Serve(std::string_view in, DoorCall& door, OutBuffer& out) override {
     const bool may_ask = commands_.MayAsk(door);
@@ -51,8 +51,8 @@ class RedisProtocol final : public Protocol {
 
   const RespLimits after_login_;
   RespRequest request_;
-  KnownIncrements known_;
   RedisCommands commands_;
+  KnownIncrements known_;
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace firn::front {
 namespace {
 
-// Maps numbers of small magnitude to small numbers, whatever their sign.
+// Maps positive and negative numbers near 0 to small unsigned numbers, which need fewer bytes.
 uint64_t ZigZag(int64_t id) {
   return (static_cast<uint64_t>(id) << 1) ^ static_cast<uint64_t>(id >> 63);
 }

@@ -109,6 +109,12 @@ size_t KnownCalls::CountLike(const KnownCall& known, std::string_view in, size_t
   return count;
 }
 
+size_t KnownCalls::SizeOf(std::string_view in, size_t frames) {
+  std::string_view rest = in;
+  for (; frames > 0; --frames) rest = Behind(rest);
+  return in.size() - rest.size();
+}
+
 size_t KnownCalls::Answer(const KnownCall& known, std::string_view in, const IdRun& run,
                           OutBuffer& out) const {
   std::string_view rest = in;

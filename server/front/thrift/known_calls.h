@@ -49,14 +49,19 @@ class KnownCall {
 // nothing.
 class KnownCalls {
  public:
+  static constexpr size_t kCallMax = KnownCall::kBytesMax + 5;  // of a call that can be known
+
   explicit KnownCalls(ThriftCoding coding) : coding_(coding) {}
 
   // Returns null if the call must be decoded.
   const KnownCall* Find(std::string_view call) const;
 
-  // `known` was found for the first frame of `in`. Returns how many frames at the front are such
-  // calls, at most `most`.
+  // Returns how many frames at the front of `in` are calls like `known`, at most `most`. `known` is
+  // the result of Find for the first frame.
   size_t CountLike(const KnownCall& known, std::string_view in, size_t most) const;
+
+  // Returns the size of this many frames at the front.
+  static size_t SizeOf(std::string_view in, size_t frames);
 
   // Appends answers to as many of these frames as `run` has ids. Returns the size of the frames.
   size_t Answer(const KnownCall& known, std::string_view in, const IdRun& run,

@@ -46,23 +46,54 @@ class ThriftProtocol final : public Protocol {
       ServeStep step = AnswerKnown(*known, in, call, out);
       if (step.requests != 0) return step;
     }
-    const size_t before = out.size();
-    transport_.ReadFrom(frame);
-    typename Processor<Coding>::Call parked;
-    ServeStep step =
-        Answer({}, call, out, parked, [&] { return processor_.Process(*coding_, out, parked); });
+    ServeStep step = Decode(frame, {}, call, out);
     step.bytes = whole;
-    if (step.kind != ServeStep::Kind::kServed) return step;
-    if (const auto& answered = service_.short_answer()) {
-      known_.Remember(frame, out.view().substr(before + kLengthBytes), answered->id, answered->tag);
-    }
     return step;
   }
 
  private:
+  // Equal calls that wait as one.
+  class JointAnswers {
+   public:
+    static constexpr bool kWaitsLong = false;  // clients end an attempt earlier, and fail over
+
+    JointAnswers(ThriftProtocol& protocol, const KnownCall& known, std::string_view calls)
+        : protocol_(protocol), known_(known), calls_(calls) {}
+
+    static bool MayAsk(int64_t, const DoorCall&, const OutBuffer&) { return true; }
+    void Write(const Runs& ids, OutBuffer& out) {
+      for (const IdRun& run : ids.runs()) at_ += protocol_.known_.Answer(known_, rest(), run, out);
+    }
+    void Refuse(int64_t, OutBuffer& out) {
+      const Refusal refusal = protocol_.service_.refusal();
+      DoorCall door;
+      while (at_ < calls_.size()) {
+        const size_t length = ReadLength(rest());
+        protocol_.Decode(rest().substr(kLengthBytes, length), {.refusal = refusal}, door, out);
+        at_ += kLengthBytes + length;
+      }
+    }
+
+   private:
+    std::string_view rest() const { return std::string_view(calls_).substr(at_); }
+
+    ThriftProtocol& protocol_;
+    KnownCall known_;
+    std::string calls_;  // the frames, as received
+    size_t at_ = 0;      // position of the first unanswered frame
+  };
+
+  // Decodes a call, and answers or parks it.
+  ServeStep Decode(std::string_view frame, ThriftWaiting waiting, DoorCall& call, OutBuffer& out) {
+    transport_.ReadFrom(frame);
+    typename Processor<Coding>::Call parked;
+    return Answer(std::move(waiting), frame, call, out, parked,
+                  [&] { return processor_.Process(*coding_, out, parked); });
+  }
+
   // Answers the known call at the front, and equal ones after it. Answers none, without an effect,
   // if an answer would need more than an id.
-  ServeStep AnswerKnown(const KnownCall& known, std::string_view in, const DoorCall& call,
+  ServeStep AnswerKnown(const KnownCall& known, std::string_view in, DoorCall& call,
                         OutBuffer& out) {
     const size_t calls = known_.CountLike(known, in, call.together);
     size_t answered = 0, bytes = 0;
@@ -72,12 +103,19 @@ class ThriftProtocol final : public Protocol {
       bytes += known_.Answer(known, in.substr(bytes), *run, out);
       answered += static_cast<size_t>(run->count);
     }
-    return ServeStep::Served(bytes, answered);
+    if (answered > 0) return ServeStep::Served(bytes, answered);
+    const std::string_view all = in.substr(0, known_.SizeOf(in, calls));
+    auto step = service_.Jointly(known.tag(), calls, call, out,
+                                 [&] { return JointAnswers(*this, known, all); });
+    if (!step) return ServeStep::Served(0, 0);
+    step->bytes = all.size();
+    return *std::move(step);
   }
 
-  // Answers a call by `process()`, or parks it, so that `parked` answers it later.
+  // Answers a call by `process()`, or parks it, so that `parked` answers it later. `frame`: the
+  // call, if its like may be known later.
   template <typename Process>
-  ServeStep Answer(ThriftWaiting waiting, DoorCall& call, OutBuffer& out,
+  ServeStep Answer(ThriftWaiting waiting, std::string_view frame, DoorCall& call, OutBuffer& out,
                    typename Processor<Coding>::Call& parked, Process process) {
     const size_t at = out.size();
     out.Append("\0\0\0\0", kLengthBytes);
@@ -88,27 +126,31 @@ class ThriftProtocol final : public Protocol {
       if (process()) step = ServeStep::Served(0);
     } catch (ServeStep& park) {
       step = std::move(park);
-      step.parked = Parked(std::move(waiting), std::move(parked));
+      step.parked = Parked(std::move(waiting), frame, std::move(parked));
     } catch (const std::exception&) {
       // The position of a coding in a message is now undefined.
       Renew();
     }
     if (step.kind == ServeStep::Kind::kServed) {
       PatchLength(out, at);
+      if (const auto& answered = service_.short_answer()) {
+        known_.Remember(frame, out.view().substr(at + kLengthBytes), answered->id, answered->tag);
+      }
     } else {
       out.Truncate(at);
     }
     return step;
   }
 
-  std::unique_ptr<ParkedRequest> Parked(ThriftWaiting waiting,
+  std::unique_ptr<ParkedRequest> Parked(ThriftWaiting waiting, std::string_view frame,
                                         typename Processor<Coding>::Call answer) {
     const size_t memory = waiting.ids != nullptr ? waiting.ids->memory() : 0;
+    if (frame.size() > KnownCalls::kCallMax) frame = {};
     return ParkedAs(
-        [this, waiting = std::move(waiting), answer = std::move(answer)](DoorCall& call,
-                                                                         OutBuffer& out) mutable {
+        [this, waiting = std::move(waiting), frame = std::string(frame),
+         answer = std::move(answer)](DoorCall& call, OutBuffer& out) mutable {
           auto again = std::move(answer);
-          return Answer(std::move(waiting), call, out, again, [&] {
+          return Answer(std::move(waiting), frame, call, out, again, [&] {
             again(*coding_, out);
             return true;
           });

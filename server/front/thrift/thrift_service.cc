@@ -85,12 +85,16 @@ int64_t ThriftService::get_id(const std::string& useragent) {
 // --- Firn's --------------------------------------------------------------------------------------
 
 int64_t ThriftService::getId(const std::string& tag) {
+  if (waiting_->refusal) throw front::ToWire(*waiting_->refusal);
   const Tag* const known = desk_.Resolve(tag);
-  if (const auto id = waiting_->ids != nullptr ? std::nullopt : desk_.One(known)) {
-    if (known->name() == desk_.NameOf(tag)) short_.emplace(*known, *id);
-    return *id;
+  auto id = waiting_->ids != nullptr ? std::nullopt : desk_.One(known);
+  bool is_short = id.has_value();
+  if (!id) {
+    id = Ask(tag, 1, Form::kNumbers).runs()[0].first;
+    is_short = known != nullptr && desk_.Joins(*known);
   }
-  return Ask(tag, 1, Form::kNumbers).runs()[0].first;
+  if (is_short && known->name() == desk_.NameOf(tag)) short_.emplace(*known, *id);
+  return *id;
 }
 
 const Runs& ThriftService::Ids(const std::string& tag, int32_t count) {

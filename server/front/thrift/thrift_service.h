@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,16 +8,18 @@
 
 #include "server/front/desk/backend.h"
 #include "server/front/desk/id_desk.h"
+#include "server/front/desk/joint_calls.h"
 #include "server/front/desk/lease_calls.h"
 #include "thrift/gen/IdService.h"
 #include "thrift/gen/Peer.h"
 
 namespace firn::front {
 
-// The result that a parked call waits for; both empty: the next status report.
+// The result that a parked call waits for; all empty: the next status report.
 struct ThriftWaiting {
   WaitingIds ids{};
   LeaseCalls::Waiting lease{};
+  std::optional<Refusal> refusal{};  // of a call for ids, which is its answer
 };
 
 // The methods of the wire contract on one IO thread: Twitter's and Firn's. Every refusal is a
@@ -39,8 +42,20 @@ class ThriftService final : public wire::IdServiceIf {
   // Returns ids for up to `calls` calls on the fast path; empty: the first must be processed.
   std::optional<IdRun> Run(const Tag& tag, int64_t calls) { return desk_.Run(tag, calls); }
 
-  // The answer of a call on the fast path. Empty if the name is that of an undefined tag, which may
-  // be defined later.
+  // Serves `calls` equal calls for one id of this tag that wait as one, if it Joins (JointCalls).
+  template <typename Answers>
+  std::optional<ServeStep> Jointly(const Tag& tag, size_t calls, DoorCall& door, OutBuffer& out,
+                                   const Answers& answers) {
+    if (!desk_.Joins(tag)) return std::nullopt;
+    const std::chrono::milliseconds patience(backend_.limits.issue_wait_ms);
+    return JointCalls(desk_, tag, static_cast<int64_t>(calls), patience, answers())
+        .Begin(door, out);
+  }
+  // The refusal of the call that was answered last.
+  const Refusal& refusal() const { return desk_.call().refusal(); }
+
+  // The answer of a call whose like can be answered on the fast path, or jointly. Empty if the name
+  // is that of an undefined tag, which may be defined later.
   struct ShortAnswer {
     const Tag& tag;
     int64_t id;

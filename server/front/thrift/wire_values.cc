@@ -179,20 +179,21 @@ wire::ServerStatus ToWire(const ServerReport& report, const Layout& layout, Rack
 
 wire::LeaseTerms ToWire(const LeasePromise& promise) {
   const LeaseTerms& terms = promise.terms;
+  const Layout& layout = promise.layout;
   wire::LeaseTerms out;
   out.__set_lease(terms.lease);
   out.__set_number(static_cast<int64_t>(terms.number));
   out.__set_machine(static_cast<int32_t>(terms.machine.value()));
   out.__set_worker(static_cast<int32_t>(terms.worker));
   out.__set_rack(static_cast<int32_t>(terms.rack));
-  out.__set_base_bits(static_cast<int64_t>(promise.base_bits));
-  out.__set_tick_shift(promise.tick_shift);
-  out.__set_sequence_shift(promise.sequence_shift);
-  out.__set_sequence_bits(promise.sequence_bits);
-  out.__set_sequence_from(static_cast<int64_t>(promise.sequence_from));
-  out.__set_sequence_count(static_cast<int64_t>(promise.sequence_count));
-  out.__set_tick_ms(static_cast<int32_t>(promise.tick_ms));
-  out.__set_epoch_ms(promise.epoch.ms());
+  out.__set_base_bits(static_cast<int64_t>(layout.BaseBits(terms.machine, 0)));
+  out.__set_tick_shift(layout.time().shift);
+  out.__set_sequence_shift(layout.sequence().shift);
+  out.__set_sequence_bits(layout.sequence().width);
+  out.__set_sequence_from(0);
+  out.__set_sequence_count(static_cast<int64_t>(layout.ids_per_tick()));
+  out.__set_tick_ms(static_cast<int32_t>(layout.tick_ms()));
+  out.__set_epoch_ms(layout.epoch().ms());
   out.__set_from_tick(terms.from.count());
   out.__set_until_tick(terms.until.count());
   out.__set_renew_in_ms(static_cast<int32_t>(terms.renew_in.count()));

@@ -8,7 +8,7 @@
 namespace firn {
 namespace {
 
-constexpr int kSwitchesMax = 64;  // in one call; a call that needs more ranges has to wait
+constexpr int kSwitchesMax = 64;  // per call; a call that needs more ranges has to wait
 constexpr Milliseconds kRetryMost = std::chrono::hours(24);
 
 }  // namespace
@@ -86,7 +86,7 @@ bool Dated::MayGiveLocked(const Held& held, BootMs now) const {
   return *time < held.end || (*time < held.end + GraceLocked() && IsAwayLocked(now));
 }
 
-// True if the current range has a number that may be issued now.
+// Returns true if the current range has a number that may be issued now.
 bool Dated::ReadyLocked(BootMs now) {
   const std::optional<WallMs> time = time_.At(now);
   if (closed_ || !time) return false;
@@ -112,8 +112,8 @@ void Dated::SwitchLocked(BootMs now) {
   loaded_at_ = now;
 }
 
-// Returns the last numbers of a refused call to the range that they came from, unless other calls
-// have taken what follows them. All others are wasted.
+// Returns the last numbers of a refused call to the current range, unless other calls have taken
+// the numbers after them. The call's other numbers are wasted.
 int64_t Dated::TakeBackLocked(const Runs& runs) {
   const IdRun& last = runs[runs.size() - 1];
   if (!current_ || last.first + last.count != current_->range.begin) return runs.count();
@@ -137,15 +137,16 @@ Range Dated::TakeLocked(int64_t count, BootMs now) {
   return taken;
 }
 
-// Whether the source is unreachable or does not answer. An error that it returns does not count.
+// Returns whether the source is unreachable or does not answer. An error that the source returns
+// does not count.
 bool Dated::IsAwayLocked(BootMs now) const {
   const Code code = gate_.trouble().code();
   if (!gate_.trouble().ok()) return code == Code::kUnavailable || code == Code::kUnknown;
   return gate_.WhyNot(now).has_value();
 }
 
-// Rule 3. Once the current period is over, a range of the new one is fetched, even while the old
-// one is issued in grace.
+// Rule 3. Once the current period is over, a range of the new period is fetched, even while numbers
+// of the old one are issued in its grace period.
 bool Dated::WantsNextLocked(BootMs now) const {
   const std::optional<WallMs> time = time_.At(now);
   if (closed_ || !time || !gate_.open(now) || IsUsedUpLocked(now)) return false;
@@ -173,7 +174,7 @@ Refusal Dated::Until(Milliseconds left, std::string why) {
           static_cast<int32_t>(std::min(left, kRetryMost).count()), true};
 }
 
-// The period of the last range, or the registry clock's if that is later.
+// Returns the period of the last range, or the registry clock's if that is later.
 int64_t Dated::PeriodLocked(WallMs time) const {
   const int64_t seen = end_ > 1 ? numbers_.PeriodOf(end_ - 1) : 0;
   return std::max(seen, numbers_.PeriodAt(time, zone_));
@@ -184,7 +185,8 @@ void Dated::NoteUsedUpLocked(BootMs now) {
   if (time) used_up_until_ = numbers_.EndOf(PeriodLocked(*time), *time, zone_);
 }
 
-// Rule 6: more than this server can give in the period, whatever its source still has.
+// Rule 6. Refuses a call for more numbers than this server can issue in the period, even if the
+// source returned all that are left.
 std::optional<Refusal> Dated::TooManyLocked(const IssueCall& call, BootMs now) const {
   const std::optional<WallMs> time = time_.At(now);
   const int64_t supply = SupplyLocked(), wanted = call.missing();
@@ -203,7 +205,7 @@ std::optional<Refusal> Dated::TooManyLocked(const IssueCall& call, BootMs now) c
                    " that are asked for"));
 }
 
-// A new period has begun: its first call must not wait for the backoff of the old one.
+// Once a new period has begun, its first call must not wait for the backoff of the old one.
 void Dated::ForgetUsedUpLocked(BootMs now) {
   if (!used_up_until_ || IsUsedUpLocked(now) || gate_.in_flight()) return;
   used_up_until_.reset();
@@ -220,20 +222,21 @@ bool Dated::IsRange(Range range) const {
 
 Status Dated::KeepLocked(Range range, BootMs now) {
   const std::optional<WallMs> time = time_.At(now);
-  if (next_) WasteLocked(next_);  // of a period that is over
+  if (next_) WasteLocked(next_);  // its period is over
   if (!time) {
     counts_.wasted += range.size();
     return Corrupt("the source gave numbers before the registry's time was known");
   }
   next_ = Held{range, numbers_.EndOf(numbers_.PeriodOf(range.begin), *time, zone_)};
-  // The range is late by an unknown time, so its period gets no grace.
+  // It is unknown how late the range is, so a period that is over gets no grace.
   used_up_until_.reset();
   if (next_->end > *time) return {};
   WasteLocked(next_);
   return Conflict("the numbers came after the end of their period");
 }
 
-// kExhausted becomes kConflict, so that the source is asked again: others may give numbers back.
+// kExhausted becomes kConflict, so that the request is repeated: other servers may give numbers
+// back.
 Status Dated::FailedLocked(Status why, BootMs now) {
   if (why.code() != Code::kExhausted) return why;
   NoteUsedUpLocked(now);

@@ -13,43 +13,43 @@
 
 namespace firn {
 
-// Numbers of one tag that consist of a date and a counter that restarts with each period
-// (common/text/dated_numbers.h), from ranges in memory.
+// Issues numbers of one tag that consist of a date and a counter, from ranges in memory. The
+// counter restarts in each period (common/text/dated_numbers.h).
 //
-//  1. Every range is of one period; the source picks it. Numbers are taken from the current range
-//     under a mutex, after a look at the registry's time. The next range takes its place when it is
-//     used up.
-//  2. Once the registry's time in the tag's zone is beyond a range's period none of its numbers is
-//     given: the rest is wasted, and how long it lasted teaches the step nothing.
-//  3. Fetched is what Segment would fetch, and never for a period to come: the first range of a
-//     period is fetched when it begins, if the tag was asked for within its hold time before, or
-//     else by the first call.
-//  4. While the source is away a period goes on for the tag's `period_grace` after its end, or
-//     until there is a range of a later one.
-//  5. A source that has no more numbers of the period is asked again now and then, since others may
-//     give some back. Calls are refused meanwhile, with the time to the next period.
-//  6. A call for more than the period can still give gets nothing: what it had taken would be lost
-//     when it is refused, and soon the whole period with it.
-//  7. The last numbers of a call that is refused, or times out, return to the current range where
-//  nothing was taken after
-//     them; the others are wasted.
-//  8. A range that arrives after its period's end is wasted and counts as a failure. The next one
-//     is fetched after a pause, so that a slow source does not use up the numbers of a day.
+//  1. Each range belongs to one period, which the source picks. Numbers are taken from the current
+//     range under a mutex, after a check of the registry's time. When the range is used up, the
+//     next range replaces it.
+//  2. Once a range's period is over by the registry's time in the tag's zone, its numbers are not
+//     issued: the rest is wasted, and the range does not change the step.
+//  3. Ranges are fetched as by Segment, but never for a future period. The first range of a period
+//     is fetched at its beginning if the tag had a call within its hold time before, otherwise by
+//     the first call.
+//  4. While the source is unreachable, a period is extended by the tag's `period_grace`, but at
+//     most until a range of a later period arrives.
+//  5. If the source has no more numbers of the period, the request is repeated with backoff,
+//     because other servers may give numbers back. Meanwhile, calls are refused with the time until
+//     the next period.
+//  6. A call for more numbers than the period still has takes none. Otherwise each such call would
+//     waste numbers when it is refused, and repeated calls would use up the period.
+//  7. When a call is refused or times out, its last numbers return to the current range, unless
+//     later numbers have been taken. Its other numbers are wasted.
+//  8. A range that arrives after its period's end is wasted and counts as a failure. The next range
+//     is fetched after a backoff, so that a slow source does not use up the numbers of a day.
 class Dated final : public RangedStrategy {
  public:
-  // kNotFound: the time zone is unknown here; kInvalid: the tag is not dated. `time` must outlive
-  // this; no number is issued before its first reading.
+  // kNotFound: this host does not know the time zone; kInvalid: the tag is not dated. `time` must
+  // outlive this; no number is issued before its first reading.
   static Result<std::shared_ptr<Dated>> Make(const TagDefinition& tag, RangedParts parts,
                                              const RegistryTime& time);
 
   std::string_view name() const override { return "dated"; }
   bool TryOne(Method method, int64_t* id) override;
   Verdict Issue(IssueCall& call) override;
-  // False: a client that stores a run would use the day's numbers on another day.
+  // False, because a client could store a run and use the day's numbers on another day.
   bool gives_runs() const override { return false; }
 
  private:
-  // Numbers of one period, and the period's end by the registry's clock.
+  // A range, and its period's end by the registry's clock.
   struct Held {
     Range range;
     WallMs end;
@@ -60,7 +60,7 @@ class Dated final : public RangedStrategy {
   bool IsRange(Range range) const override;
   Status KeepLocked(Range range, BootMs now) override;
   Status FailedLocked(Status why, BootMs now) override;
-  int64_t AskLocked(BootMs) override { return policy_.Ask(); }
+  int64_t AskLocked() override { return policy_.Ask(); }
   bool TickLocked(BootMs now) override;
   bool IsIdleLocked() const override { return !current_ && !next_ && !used_up_until_; }
   int64_t NextLocked() const override;
@@ -94,12 +94,12 @@ class Dated final : public RangedStrategy {
   const DatedNumbers numbers_;
 
   // Under the mutex.
-  std::optional<Held> current_;  // kept when used up, until there is another
+  std::optional<Held> current_;  // remains when used up, until the next range replaces it
   std::optional<Held> next_;
-  int64_t mark_ = 1;  // the next range is fetched when this many of the current one are left
-  std::optional<BootMs> loaded_at_;      // the current range
-  std::optional<WallMs> used_up_until_;  // the period
-  std::optional<BootMs> asked_at_;       // by the last call
+  int64_t mark_ = 1;                 // the next range is fetched when this many numbers are left
+  std::optional<BootMs> loaded_at_;  // when the current range was loaded
+  std::optional<WallMs> used_up_until_;  // end of the period that is used up
+  std::optional<BootMs> asked_at_;       // when the last call arrived
 };
 
 }  // namespace firn

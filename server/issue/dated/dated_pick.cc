@@ -9,7 +9,7 @@
 namespace firn {
 namespace {
 
-// The period of the last number below `next`; 0: there is none.
+// Returns the period of the last number below `next`; 0 if there is none.
 Result<int64_t> PeriodBelow(int64_t next, const TagDefinition& tag, const DatedNumbers& numbers) {
   if (next <= 1) return 0;
   const int64_t period = numbers.PeriodOf(next - 1);

@@ -6,7 +6,7 @@
 namespace firn {
 namespace {
 
-// News wakes parked calls; this interval is for callers that sleep.
+// Parked calls are woken by `news`; this interval is for callers that sleep.
 constexpr Milliseconds kAskAgain{2};
 constexpr int32_t kOverloadedRetryMs = 50;
 

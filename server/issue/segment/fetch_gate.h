@@ -10,13 +10,13 @@
 
 namespace firn {
 
-// Decides when a strategy may request numbers from its source (one request at a time, with backoff
-// after a failure), and how to answer a call when there are no numbers meanwhile.
-// Thread-compatible: under its owner's mutex.
+// Decides when a strategy may request numbers from its source: one request at a time, with backoff
+// after a failure. Also decides whether a call that finds no numbers waits or is refused.
+// Thread-compatible: guarded by its owner's mutex.
 class FetchGate {
  public:
-  // A call waits for the next attempt if it is at most this far away; otherwise it is refused at
-  // once.
+  // A call waits for the next attempt if that begins within this time; otherwise the call is
+  // refused at once.
   static constexpr Milliseconds kNear{100};
   // A request unanswered for this long counts as an unreachable store.
   static constexpr Milliseconds kSlow{2'000};
@@ -26,7 +26,7 @@ class FetchGate {
 
   bool open(BootMs now) const { return !in_flight_ && now >= retry_at_; }
   bool in_flight() const { return in_flight_; }
-  // Whether no request was made for so long although one was permitted.
+  // Returns whether a request has been permitted for `time` and none was made.
   bool idle_for(Milliseconds time, BootMs now) const {
     return !in_flight_ && now - retry_at_ >= time;
   }
@@ -35,7 +35,7 @@ class FetchGate {
   void Succeeded();
   void Failed(Status why, BootMs now);
 
-  // Whether a request is in flight that is not late, or the next attempt is near.
+  // Returns whether a request is in flight and not late, or the next attempt begins within kNear.
   bool near(BootMs now) const {
     if (trouble_.code() == Code::kExhausted) return false;
     return in_flight_ ? now - began_ < kSlow : retry_at_ - now <= kNear;
@@ -44,12 +44,12 @@ class FetchGate {
   // The result of the last request; ok before the first.
   const Status& trouble() const { return trouble_; }
 
-  // For a call that finds no number: waits or refuses. EXHAUSTED when all numbers are used up,
-  // STORE_DOWN while the source is unreachable; OVERLOADED if the call's patience ends although the
-  // source answers.
+  // For a call that finds no number: makes it wait, or refuses it. EXHAUSTED when all numbers are
+  // used up, STORE_DOWN while the source is unreachable; OVERLOADED if the call's patience ends
+  // although the source answers.
   Verdict Answer(IssueCall& call, BootMs now) const;
 
-  // The refusal of a call that finds no number and would not get one soon; empty if numbers arrive.
+  // Returns the refusal for a call that finds no number; empty if the source answers.
   std::optional<Refusal> WhyNot(BootMs now) const;
 
  private:

@@ -6,7 +6,7 @@ namespace firn {
 
 Result<std::shared_ptr<Ordered>> Ordered::Make(const TagDefinition& tag, const RangedParts& parts,
                                                const OwnedTerm& owned, OwnerLink& owner) {
-  // The owner's numbers have arrived: the calls of this server, too, wait for them.
+  // When the owner's numbers arrive, calls at this server may be waiting for them, too.
   auto later = std::make_shared<std::weak_ptr<OwnerSource>>();
   RangedParts of_own = parts;
   of_own.news = [later] {
@@ -17,7 +17,12 @@ Result<std::shared_ptr<Ordered>> Ordered::Make(const TagDefinition& tag, const R
   *later = source;
   const RangedParts of_line{
       .source = *source, .clock = parts.clock, .entropy = parts.entropy, .news = parts.news};
-  return std::shared_ptr<Ordered>(new Ordered(tag, of_line, std::move(own), std::move(source)));
+  const std::shared_ptr<Ordered> made(new Ordered(tag, of_line, std::move(own), source));
+  source->CountBy([line = std::weak_ptr<Ordered>(made)] {
+    const auto self = line.lock();
+    return self == nullptr ? 1 : self->CountAll();
+  });
+  return made;
 }
 
 Ordered::Ordered(const TagDefinition& tag, RangedParts parts, std::shared_ptr<OwnedNumbers> own,
@@ -26,13 +31,13 @@ Ordered::Ordered(const TagDefinition& tag, RangedParts parts, std::shared_ptr<Ow
 
 Verdict Ordered::Issue(IssueCall& call) {
   if (call.ticket == 0 && !IsStale(call)) TakeOwn(call);
-  if (call.missing() == 0) return Verdict::kIssued;
+  if (call.is_served()) return Verdict::kIssued;
   const Verdict verdict = Unbuffered::Issue(call);
-  if (verdict != Verdict::kWait || own_->owns()) return verdict;
-  call.WaitLong();
-  return call.Wait(
-      call.ask_again_in(),
-      {Reason::kStoreDown, "the owner of this tag's numbers does not answer", 100, true});
+  if (verdict != Verdict::kWait) return verdict;
+  call.WaitLong();  // also at the owner: calls at other servers wait for the same range
+  if (own_->owns() || call.refusal().reason == Reason::kStoreDown) return verdict;
+  return call.Wait(call.ask_again_in(),
+                   {Reason::kStoreDown, "no owner has given numbers of this tag yet", 100, true});
 }
 
 void Ordered::TakeOwn(IssueCall& call) {

@@ -8,18 +8,18 @@
 
 namespace firn {
 
-// Numbers of one tag that rise over the whole cluster, in real time, at the speed of memory
-// (buffer = owner). At the tag's owner, calls take numbers from its memory (OwnedNumbers). At any
-// other server they wait as those of Unbuffered do, and one request to the owner serves all that
+// Issues numbers of one tag that rise across the whole cluster in real time, from the memory of the
+// tag's owner (buffer = owner). Calls at the owner take numbers from its memory (OwnedNumbers).
+// Calls at other servers wait as in Unbuffered, and one request to the owner serves all calls that
 // have arrived meanwhile.
 //
-// So a call gets a number that was taken, at the owner, after the call began. Two owners never take
-// at the same time, and each takes numbers above all that were taken before: those of the ledger
-// rise. Hence a call that begins after another was answered gets a larger number.
+// So the owner takes a call's number after the call began. Two owners never take numbers at the
+// same time. Each owner takes numbers above all earlier ones, because the ledger's ranges rise.
+// Hence a call that begins after another was answered gets a larger number.
 class Ordered final : public Unbuffered {
  public:
-  // The source of `parts` gives ranges to the owner. `owned` is the term of the tag's partition.
-  // References must outlive it.
+  // The owner gets its ranges from the source of `parts`. `owned` is the term of the tag's
+  // partition. References must outlive the object.
   static Result<std::shared_ptr<Ordered>> Make(const TagDefinition& tag, const RangedParts& parts,
                                                const OwnedTerm& owned, OwnerLink& owner);
 
@@ -32,7 +32,7 @@ class Ordered final : public Unbuffered {
   Verdict Issue(IssueCall& call) override;
   // Every range of the owner has at least this many numbers, except near the tag's last number.
   int64_t one_run_max() const override { return own_->one_run_max(); }
-  // The caller would use the numbers of a run after larger ones have been issued.
+  // False, because the caller could use the numbers of a run after larger ones have been issued.
   bool gives_runs() const override { return false; }
   int64_t NextAtLeast() const override {
     return std::max(own_->NextAtLeast(), Unbuffered::NextAtLeast());
@@ -54,7 +54,7 @@ class Ordered final : public Unbuffered {
   Ordered(const TagDefinition& tag, RangedParts parts, std::shared_ptr<OwnedNumbers> own,
           std::shared_ptr<OwnerSource> source);
 
-  // Adds numbers of this server's memory to the call, if it owns them.
+  // If this server owns the tag's numbers, adds numbers from its memory to the call.
   void TakeOwn(IssueCall& call);
 
   const std::shared_ptr<OwnedNumbers> own_;

@@ -8,20 +8,21 @@
 
 namespace firn {
 
-// The numbers of one tag that its owner has in memory: a segment that issues only in the terms in
-// which this server owns the tag's partition.
+// The numbers of one tag in its owner's memory: a segment that issues only during terms in which
+// this server owns the tag's partition.
 //
-//  1. A number is issued only if the term that was loaded before it was taken is valid afterwards.
-//     So it was taken within the term, however long the thread slept in between.
-//  2. Numbers are requested only in a term, and used only in the term in which they were requested.
-//     Otherwise a range that was requested in an earlier term could lie below the numbers that
-//     another owner has issued since. HandOver, which must be called at the end of each term and
-//     before the next one begins, removes what has arrived, and what is in flight is discarded.
-//  3. A range is to last for a minute, whatever the tag's hold_minutes is: without the registry an
-//     owner continues for seconds only, and what is in memory is skipped if it is killed.
+//  1. A thread loads the term, takes a number, and then checks that the term is still valid. So it
+//     took the number within the term, even if it slept in between.
+//  2. Numbers are requested only in a term, and used only in the same term. Otherwise a range
+//     requested in an earlier term could lie below numbers that another owner has issued since.
+//     HandOver must be called between the end of a term and the next term. It removes the numbers
+//     in memory and discards those in flight.
+//  3. A range should last for one minute, regardless of the tag's hold_minutes: without the
+//     registry, an owner continues only for seconds, and the numbers in memory are lost if it is
+//     killed.
 class OwnedNumbers final : public Segment {
  public:
-  // `owned` must outlive it.
+  // `owned` must outlive the object.
   static Result<std::shared_ptr<OwnedNumbers>> Make(const TagDefinition& tag, RangedParts parts,
                                                     const OwnedTerm& owned);
 
@@ -34,14 +35,14 @@ class OwnedNumbers final : public Segment {
   void Adjust(const TagDefinition& tag) override { Segment::Adjust(Held(tag)); }
   RangeCursor* cursor() override { return nullptr; }
 
-  // Whether this server owns the tag's partition now.
+  // Returns whether this server owns the tag's partition now.
   bool owns() const { return owned_.Holds(owned_.Load(), parts_.clock.Boot()); }
 
-  // Takes up to `count` numbers of one range. An empty range: there are none yet, or this server
-  // does not own the partition any more. An error says why none arrive.
+  // Takes up to `count` numbers of one range. Returns an empty range if there are none yet, or if
+  // this server no longer owns the partition. An error says why no numbers arrive.
   Result<Range> Take(int64_t count);
 
-  // Counts numbers that were taken and will not be issued.
+  // Counts numbers that Take returned and that will never be issued.
   void Waste(int64_t count);
 
  private:
@@ -54,7 +55,8 @@ class OwnedNumbers final : public Segment {
     tag.hold_minutes = 1;
     return tag;
   }
-  // Whether numbers that were taken after `term` was loaded may be issued; else they are wasted.
+  // Returns whether numbers that this thread took after it loaded `term` may be issued. If not,
+  // counts them as wasted.
   bool IsOurs(uint64_t term, int64_t count) {
     if (owned_.Holds(term, parts_.clock.Boot())) [[likely]]
       return true;
@@ -63,8 +65,8 @@ class OwnedNumbers final : public Segment {
   }
 
   // Rule 2.
-  int64_t AskLocked(BootMs now) override {
-    return owned_.Load() == 0 ? 0 : Segment::AskLocked(now);
+  int64_t AskLocked() override {
+    return owned_.Load() == 0 ? 0 : Segment::AskLocked();
   }
   bool TickLocked(BootMs now) override { return owned_.Load() != 0 && Segment::TickLocked(now); }
 

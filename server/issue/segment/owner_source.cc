@@ -1,47 +1,58 @@
 #include "server/issue/segment/owner_source.h"
 
+#include <new>
 #include <utility>
+
+#include "common/base/cat.h"
 
 namespace firn {
 
-void OwnerSource::Take(const TagDefinition& tag, int64_t size, TakeDone done) {
+void OwnerSource::Take(const TagDefinition& tag, int64_t, TakeDone done) {
   {
     const std::lock_guard lock(mutex_);
-    request_ = {tag, size, std::move(done), clock_.Boot()};
+    request_ = {tag, std::move(done), clock_.Boot()};
   }
   Continue();
 }
 
 void OwnerSource::Continue() {
   std::unique_lock lock(mutex_);
-  if (!request_ || asking_) return;
-  asking_ = true;
+  if (!request_ || asking_ != 0) return;
   const TagDefinition tag = request_->tag;
-  const int64_t size = request_->size;
+  const uint64_t ask = asking_ = ++asks_;
   lock.unlock();
-  if (own_->owns()) return Settle(own_->Take(size));
-  owner_.Take(tag, size, [weak = weak_from_this()](const Result<Range>& answer) {
-    if (const auto self = weak.lock()) self->Settle(answer);
-  });
+  try {
+    if (own_->owns()) return Settle(ask, own_->Take(count_()));
+    owner_.Take(tag, count_, [weak = weak_from_this(), ask](const Result<Range>& answer) {
+      if (const auto self = weak.lock()) self->Settle(ask, answer);
+    });
+  } catch (const std::bad_alloc&) {
+    Settle(ask, Range{});
+  }
 }
 
 void OwnerSource::Close() {
   std::unique_lock lock(mutex_);
   closed_ = true;
-  if (asking_) return;  // its answer ends the request
+  if (asking_ != 0) return;  // the answer ends the request
   lock.unlock();
-  Settle(Range{});
+  Settle(0, Range{});
 }
 
-void OwnerSource::Settle(Result<Range> answer) {
+void OwnerSource::Settle(uint64_t ask, Result<Range> answer) {
   std::unique_lock lock(mutex_);
-  asking_ = false;
+  if (ask != asking_) return;
+  asking_ = 0;
   if (!request_) return;
-  // An owner that has not read a raised start yet.
+  // The owner may not have read a raised start yet.
   const bool below = answer.ok() && answer->begin < request_->tag.start.value_or(1);
   if (answer.ok() && (answer->empty() || below)) {
     if (clock_.Boot() - request_->since < kHold && !closed_) return;
-    answer = Unavailable("no server has owned the tag's numbers for two seconds");
+    const std::string trouble = owner_.Trouble();
+    answer = Unavailable(Cat(owner_.Knows(request_->tag.name)
+                                 ? "the owner of this tag's numbers has given none for two seconds"
+                                 : "no server has owned the tag's numbers for two seconds",
+                             trouble.empty() ? "" : ": ", trouble));
   }
   const TakeDone done = std::move(request_->done);
   request_.reset();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -12,29 +13,39 @@
 
 namespace firn {
 
-// How a server asks the owner of a tag for numbers. Thread-safe.
+// Requests numbers from the owner of a tag. Thread-safe.
 class OwnerLink {
  public:
   virtual ~OwnerLink() = default;
 
-  // Takes up to `count` numbers at the server that owns the tag's partition. `done` is called once,
-  // perhaps at once, on any thread. An empty range: ask again, since the owner is changing or
-  // fetches numbers. An error of the owner says why it has none.
-  virtual void Take(const TagDefinition& tag, int64_t count, RangeSource::TakeDone done) = 0;
+  // Returns how many numbers to request, at least 1. Called on any thread when the request is sent,
+  // so that it includes all calls that wait by then.
+  using Count = std::function<int64_t()>;
 
-  // Whether the server that owns the tag's partition is known.
+  // Takes at most count() numbers from the server that owns the tag's partition. `done` is called
+  // once, on any thread, perhaps before this returns. An empty range: retry, because the owner is
+  // changing or fetching numbers. An error of the owner says why it has no numbers. May throw
+  // bad_alloc; then `done` is not called.
+  virtual void Take(const TagDefinition& tag, Count count, RangeSource::TakeDone done) = 0;
+
+  // Returns whether this server knows the owner of the tag's partition.
   virtual bool Knows(const std::string& tag) const = 0;
+  // Returns why this server cannot own numbers; empty: it can.
+  virtual std::string Trouble() const = 0;
 };
 
-// The source of a tag with buffer = owner: the memory of its owner, here or at another server. A
-// request that finds no owner is kept until there is one, for at most kHold. One request at a time.
+// The source of a tag with buffer = owner: the memory of the tag's owner, which may be this server.
+// A request without an owner waits until there is one, for at most kHold. One request at a time.
 class OwnerSource final : public RangeSource, public std::enable_shared_from_this<OwnerSource> {
  public:
   static constexpr Milliseconds kHold{1'900};
 
-  // References must outlive it.
+  // References must outlive the object.
   OwnerSource(std::shared_ptr<OwnedNumbers> own, OwnerLink& owner, const Clock& clock)
       : own_(std::move(own)), owner_(owner), clock_(clock) {}
+
+  // Sets a function that replaces the size of each Take. Call before the first Take.
+  void CountBy(OwnerLink::Count count) { count_ = std::move(count); }
 
   void Take(const TagDefinition& tag, int64_t size, TakeDone done) override;
   void GiveBack(const TagDefinition&, Range, GiveBackDone done) override {
@@ -44,29 +55,31 @@ class OwnerSource final : public RangeSource, public std::enable_shared_from_thi
 
   bool knows_owner(const std::string& tag) const { return owner_.Knows(tag); }
 
-  // Requests end at once from now on, also the one in progress.
+  // Ends the request in progress as soon as possible, and all later ones.
   void Close();
 
-  // Continues the request: call it when the owner may have numbers now, and about every 10 ms.
+  // Continues the request. Call this when the owner may have numbers, and about every 10 ms.
   void Continue();
 
  private:
   struct Request {
     TagDefinition tag;
-    int64_t size;
     TakeDone done;
     BootMs since;
   };
 
-  // Ends the request with this answer unless it is to be continued.
-  void Settle(Result<Range> answer);
+  // Ends the request with the answer to the unanswered attempt `ask`; 0: to none. Does not end it
+  // if it has to be continued.
+  void Settle(uint64_t ask, Result<Range> answer);
 
   const std::shared_ptr<OwnedNumbers> own_;
   OwnerLink& owner_;
   const Clock& clock_;
+  OwnerLink::Count count_{};
   std::mutex mutex_;  // guards the members below
   std::optional<Request> request_{};
-  bool asking_ = false;  // an owner
+  uint64_t asks_ = 0;    // number of attempts so far
+  uint64_t asking_ = 0;  // the attempt that has not been answered; 0: none
   bool closed_ = false;
 };
 

@@ -7,12 +7,12 @@
 
 namespace firn {
 
-// How many numbers are issued per second, smoothed over some seconds. Thread-compatible.
+// The number of numbers issued per second, smoothed over some seconds. Thread-compatible.
 class Pace {
  public:
   static constexpr Milliseconds kSample{1'000};
 
-  // Records that `total` numbers have been issued from the beginning until `now`.
+  // Records that `total` numbers have been issued until `now`.
   void Note(int64_t total, BootMs now) {
     if (at_ == BootMs()) {
       at_ = now;
@@ -29,15 +29,15 @@ class Pace {
 
   double per_second() const { return per_second_; }
 
-  // How long `numbers` last at this rate; empty: there are no calls.
+  // Returns how long `numbers` last at this rate; empty if there are no calls.
   std::optional<int64_t> SecondsFor(int64_t numbers) const {
     if (per_second_ <= 0) return std::nullopt;
     return static_cast<int64_t>(static_cast<double>(numbers) / per_second_);
   }
 
  private:
-  // One number per hour. The smoothed rate never reaches zero by itself, and a lower rate would
-  // soon give more seconds than an integer holds.
+  // One number per hour. The smoothed rate never reaches zero by itself, and dividing by a lower
+  // rate would soon overflow.
   static constexpr double kLeast = 1.0 / 3600;
 
   double per_second_ = 0;

@@ -11,55 +11,55 @@
 
 namespace firn {
 
-// What a tag's store learns of the tag's ledger, besides where the next range must begin.
+// Information from a tag's ledger for the tag's store, besides the least begin of the next range.
 struct LedgerWord {
   std::string cluster{};  // uuid of the tag's cluster
-  // End of the store's own ranges: the ledger picked the numbers above it while the store was
-  // unreachable. Empty: the store picked all ranges so far.
+  // The end of the ranges that the store picked. The ledger picked the numbers above it while the
+  // store was unreachable. Empty: the store picked all ranges so far.
   std::optional<int64_t> picked{};
 };
 
-// Picks a tag's next range: a database, memory, or a user's own class. It decides where numbers
-// come from, never whether they may be used. The tag's ledger decides that, so a store that lost
-// data wastes numbers and repeats none.
+// Picks a tag's next range: a database, memory, or a user's own class. The tag's ledger decides
+// whether a range may be used. So a store that has lost data wastes numbers, but cannot cause
+// duplicates.
 //
-// All calls come from the store's own thread. They may block up to the store's own timeouts, and
-// must end. Connections are opened when needed and reopened after a failure; no request is sent
+// All calls are made on the store's own thread. They may block, but must end within the store's own
+// timeouts. Connections are opened when needed and reopened after a failure; no request is sent
 // twice.
 class RangeStore {
  public:
   virtual ~RangeStore() = default;
 
-  // The name in tag definitions.
+  // The store's name in tag definitions.
   virtual std::string_view name() const = 0;
 
-  // Called before each Check and Advance, for their tag. Most stores do not need it.
+  // Called before each Check and Advance, with information about their tag. Most stores ignore it.
   virtual void Listen(const LedgerWord&) {}
 
-  // Whether the store accepts tags whose ledger picks ranges while it is unreachable
-  // (when_store_is_away = ledger). Such a store records, in the same write as the tag's counter,
-  // which cluster owns the counter, and refuses ranges of it to other clusters: the ledger does not
+  // Returns whether the store accepts tags whose ledger picks ranges while the store is unreachable
+  // (when_store_is_away = ledger). Such a store records the cluster that owns a tag's counter in
+  // the same write as the counter. It refuses ranges to other clusters, because the ledger does not
   // know their numbers.
   virtual bool permits_stand_in() const { return false; }
 
-  // After a failed call: whether the store was unreachable or did not answer. False if it refused
-  // the call, for any reason.
+  // After a failed call: returns whether the store was unreachable or did not answer. False if the
+  // store refused the call, for any reason.
   virtual bool away() const { return false; }
 
-  // Whether the store can serve the tag: it has the tag or can add it, and its numbers fit.
-  // kInvalid, kNotFound, kDenied: an operator must correct it; kUnavailable: not known now.
+  // Checks that the store has the tag or can add it, and that the tag's numbers fit. kInvalid,
+  // kNotFound, kDenied: an operator must correct the store or the tag; kUnavailable: the store
+  // cannot be checked now.
   virtual Status Check(const TagDefinition& tag) = 0;
 
-  // Returns the next range: begin >= at_least, 1 to `size` numbers. A store that did not lose data
-  // has never returned any of them before. Durable when it returns.
+  // Returns the next range: begin >= at_least, 1 to `size` numbers. A store that has not lost data
+  // never returns a number twice. The new counter must be durable before this returns.
   //
-  // `at_least` is the tag's ledger (or its start). A store whose own counter is lower has lost data
-  // or does not know the tag yet, and must skip the difference.
+  // `at_least` is the tag's ledger (or its start). If the store's counter is lower, the store has
+  // lost data or does not know the tag yet, and must skip the difference.
   //
-  // An error returns no range. The counter may have moved; such a range is lost and never requested
-  // again. kUnavailable: the store is unreachable; kUnknown: the effect is unknown; kExhausted: the
-  // end of 63 bits, or of what the store can count; kInvalid, kNotFound, kCorrupt, kDenied: an
-  // operator must act.
+  // After an error, the counter may have been raised; the range is then lost. kUnavailable: the
+  // store is unreachable; kUnknown: the effect is unknown; kExhausted: the counter has reached 63
+  // bits, or the store's own maximum; kInvalid, kNotFound, kCorrupt, kDenied: an operator must act.
   virtual Result<Range> Advance(const TagDefinition& tag, int64_t at_least, int64_t size) = 0;
 };
 

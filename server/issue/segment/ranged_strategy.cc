@@ -5,7 +5,8 @@
 namespace firn {
 namespace {
 
-// The part of these ascending ranges that can be given back: all that are adjacent to the last one.
+// Returns the part of these ascending ranges that can be given back: the last range and those
+// adjacent to it.
 Range TailOf(const std::vector<Range>& ranges) {
   Range tail;
   for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {
@@ -49,8 +50,9 @@ Verdict RangedStrategy::RefuseStale(IssueCall& call) {
 void RangedStrategy::TakeBack(const IssueCall& call) {
   if (sentinel_.InChild()) return;
   const Lock lock(mutex_);
+  ForgetLocked(call.ticket);
   const int64_t count = call.request().count - call.missing();
-  const bool returns = call.missing() > 0 && call.drops == drops_;
+  const bool returns = count > 0 && call.missing() > 0 && call.drops == drops_;
   counts_.wasted += returns ? TakeBackLocked(call.runs()) : count;
 }
 
@@ -80,7 +82,7 @@ bool RangedStrategy::Tick(BootMs now) {
 }
 
 void RangedStrategy::Fetch(Lock lock, BootMs now) {
-  const int64_t size = AskLocked(now);
+  const int64_t size = AskLocked();
   if (size == 0) return;
   gate_.Began(now);
   asked_drops_ = drops_;
@@ -128,7 +130,7 @@ Status RangedStrategy::TakeInLocked(Range range, BootMs now) {
 
 // --- changes of the tag -------------------------------------------------------------------------
 
-// Numbers below the new start are dropped: another server may have issued them.
+// Drops numbers below the new start, because another server may have issued them.
 void RangedStrategy::Adjust(const TagDefinition& tag) {
   const BootMs now = parts_.clock.Boot();
   const Lock lock(mutex_);
@@ -183,12 +185,12 @@ void RangedStrategy::Abandon() {
   {
     const Lock lock(mutex_);
     abandoned_ = true;
-    ++drops_;  // a call whose ids a plugin replaces in parts has ids of the old form
+    ++drops_;  // marks calls as stale whose ids a plugin processes in parts: they have the old form
   }
   Stop();
 }
 
-// Rules 4 and 5. Called once nothing is in flight. No call has got a number of the tail, so the
+// Rules 4 and 5. Called once nothing is in flight. No call has used a number of the tail, so the
 // source may return it again.
 void RangedStrategy::GiveBack(Lock lock) {
   const std::vector<Range> left = EmptyLocked();

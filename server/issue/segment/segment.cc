@@ -6,7 +6,7 @@
 namespace firn {
 namespace {
 
-constexpr int kSwitchesMax = 64;  // in one call; a call that needs more ranges has to wait
+constexpr int kSwitchesMax = 64;  // per call; a call that needs more ranges has to wait
 
 }  // namespace
 
@@ -86,7 +86,7 @@ void Segment::OnLow() noexcept {
 
 bool Segment::TickLocked(BootMs) { return asked_ && !next_ && cursor_.left() < mark_; }
 
-// True if the current range has numbers, after replacing a used-up one by the next.
+// Replaces the current range by the next one if it is used up. Returns true if there are numbers.
 bool Segment::SwitchLocked(BootMs now) {
   if (cursor_.left() > 0) return true;
   cursor_.Shut();

@@ -12,16 +12,16 @@
 
 namespace firn {
 
-// Rising numbers of one tag from ranges in memory, two at a time.
+// Issues rising numbers of one tag from ranges in memory, at most two at a time.
 //
-//  1. Numbers come from the current range, one fetch_sub each (RangeCursor). When it is used up,
-//     the next range takes its place.
-//  2. The next range is fetched when a call takes the current one below the tag's mark, or finds
-//     nothing. StepPolicy determines its size. Nothing is fetched before the first call.
-//  3. A call for one run that finds fewer numbers in the current range wastes them, and continues
-//     with the next range.
-//  4. A call that finds nothing waits while a fetch is in flight or about to start, and is refused
-//     otherwise (FetchGate). Failed fetches are repeated even without calls.
+//  1. Calls take numbers from the current range, with one fetch_sub each (RangeCursor). When the
+//     range is used up, the next range replaces it.
+//  2. The next range is fetched when a call leaves fewer numbers than the tag's mark, or finds
+//     none. StepPolicy determines its size. Nothing is fetched before the first call.
+//  3. If the current range has too few numbers for a call for one run, the call wastes them and
+//     continues with the next range.
+//  4. A call that finds no numbers waits while a fetch is in flight or about to start; otherwise it
+//     is refused (FetchGate). Failed fetches are repeated even without calls.
 class Segment : public RangedStrategy, private LowWater {
  public:
   // kUnavailable if there is no memory that is zeroed in a forked child.
@@ -38,11 +38,11 @@ class Segment : public RangedStrategy, private LowWater {
           ForkCells::Cell& numbers);
 
   RangeCursor& numbers() { return cursor_; }
-  // Takes up to `count` numbers of one range. Empty: they have been requested; `why` is set if the
-  // next attempt to get them is not near.
+  // Takes up to `count` numbers of one range. Returns an empty range if there are none: they have
+  // been requested, and `why` is set if the next attempt is not near.
   Range TakeUpTo(int64_t count, Status* why);
 
-  int64_t AskLocked(BootMs) override { return std::min(policy_.Ask(), RangeCursor::kSizeMax); }
+  int64_t AskLocked() override { return std::min(policy_.Ask(), RangeCursor::kSizeMax); }
   bool TickLocked(BootMs now) override;
 
  private:
@@ -62,12 +62,12 @@ class Segment : public RangedStrategy, private LowWater {
   void Give(Range taken, IssueCall& call);
 
   const std::unique_ptr<ForkCells> cells_;
-  RangeCursor cursor_;  // loaded and unloaded under the mutex, which guards the members below
+  RangeCursor cursor_;  // loaded and unloaded under the mutex, which also guards the members below
 
   std::optional<Range> next_;
   Range rest_;                       // of the current range, once closed
   int64_t mark_ = 1;                 // of the current range
-  std::optional<BootMs> loaded_at_;  // the current range
+  std::optional<BootMs> loaded_at_;  // when the current range was loaded
   bool asked_ = false;               // a call has found no number
 };
 

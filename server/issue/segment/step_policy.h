@@ -11,12 +11,12 @@
 
 namespace firn {
 
-// Determines how many numbers to request, and when. A range should last for at least the tag's hold
-// time at the present rate, and seldom for more than twice that. If waiting callers need more, that
-// many are requested.
+// Determines how many numbers to request, and when. At the current rate, a range should last for at
+// least the tag's hold time, and rarely for more than twice that. If waiting callers need more, the
+// request is for that many.
 //
-// A range used up within the hold time doubles the step, up to the tag's step_max. One that lasted
-// for more than twice the hold time halves it, down to the tag's own step. A value.
+// A range that is used up within the hold time doubles the step, up to the tag's step_max. A range
+// that lasts for more than twice the hold time halves it, down to the tag's `step`. A value.
 class StepPolicy {
  public:
   explicit StepPolicy(const TagDefinition& tag) { Adjust(tag); }
@@ -30,14 +30,14 @@ class StepPolicy {
     step_ = std::clamp(step_, step_min_, step_max_);
   }
 
-  // How many numbers of `range` are left when the next one is fetched.
+  // Returns how many numbers of `range` are left when the next range is fetched.
   int64_t MarkOf(const Range& range) const {
     const int64_t used =
         range.size() / 100 * prefetch_at_ + range.size() % 100 * prefetch_at_ / 100;
     return std::max<int64_t>(1, range.size() - used);
   }
 
-  // Records how long a used-up range has lasted.
+  // Records how long a used-up range lasted.
   void UsedUpIn(Milliseconds lasted) {
     if (lasted < hold_) {
       step_ = step_ > step_max_ / 2 ? step_max_ : step_ * 2;
@@ -48,8 +48,8 @@ class StepPolicy {
 
   int64_t step() const { return step_; }
 
-  // Records that a call waits for numbers. It counts once for each request whose answer could serve
-  // it.
+  // Records that a call waits for numbers. Counts the call once for each request whose answer could
+  // serve it.
   void Waits(IssueCall& call) {
     if (call.ticket > asked_) return;
     call.ticket = asked_ + 1;
@@ -69,10 +69,10 @@ class StepPolicy {
   int64_t step_ = 0;
   int64_t step_min_ = 1;
   int64_t step_max_ = 1;
-  int64_t prefetch_at_ = 0;  // percent of a range that is used when the next one is fetched
+  int64_t prefetch_at_ = 0;  // percentage of a range that is used when the next one is fetched
   Milliseconds hold_{0};
-  int64_t shortage_ = 0;  // numbers that callers wait for and that no request includes
-  uint64_t asked_ = 0;    // requests
+  int64_t shortage_ = 0;  // numbers that callers wait for and that have not been requested
+  uint64_t asked_ = 0;    // number of requests
 };
 
 }  // namespace firn

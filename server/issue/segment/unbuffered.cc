@@ -26,12 +26,12 @@ Verdict Unbuffered::Issue(IssueCall& call) {
     portions_.erase(portion);
     call.ticket = 0;
     call.Add({range.begin, range.size(), 1});
-    if (call.missing() == 0) return Verdict::kIssued;
+    if (call.is_served()) return Verdict::kIssued;
   }
   return Queue(call, now, std::move(lock));
 }
 
-// Gives the call a ticket unless its own is still queued; then the call waits.
+// Gives the call a ticket unless it still has a queued one. Then the call waits.
 Verdict Unbuffered::Queue(IssueCall& call, BootMs now, Lock lock) {
   const bool waits =
       call.ticket != 0 && !waiting_.empty() && call.ticket >= waiting_.front().number;
@@ -40,27 +40,29 @@ Verdict Unbuffered::Queue(IssueCall& call, BootMs now, Lock lock) {
       return call.Refuse({Reason::kOverloaded, "too many calls wait for this tag", 50, true});
     }
     call.ticket = ++tickets_;
-    waiting_.push_back({call.ticket, call.missing(), call.request().form == Form::kOneRun, now});
+    waiting_.push_back({call.ticket, call.missing(), call.request().form == Form::kOneRun});
   }
   if (gate_.open(now)) {
     Fetch(std::move(lock), now);
     lock = Lock(mutex_);
   }
-  const Verdict verdict = gate_.Answer(call, now);
-  if (verdict == Verdict::kRefused) ForgetLocked(call.ticket);
-  return verdict;
+  return gate_.Answer(call, now);
 }
 
-// Removes a call's ticket unless the request in flight is for it.
+// If the request in flight includes the ticket, the others share its numbers.
 void Unbuffered::ForgetLocked(uint64_t ticket) {
-  const auto unasked = waiting_.begin() + static_cast<ptrdiff_t>(asked_);
-  const auto found = std::ranges::lower_bound(unasked, waiting_.end(), ticket, {}, &Ticket::number);
-  if (found != waiting_.end() && found->number == ticket) waiting_.erase(found);
+  if (const auto portion = portions_.find(ticket); portion != portions_.end()) {
+    counts_.wasted += portion->second.range.size();
+    portions_.erase(portion);
+  }
+  const auto found = std::ranges::lower_bound(waiting_, ticket, {}, &Ticket::number);
+  if (found == waiting_.end() || found->number != ticket) return;
+  if (found - waiting_.begin() < static_cast<ptrdiff_t>(asked_)) --asked_;
+  waiting_.erase(found);
 }
 
 // Requests numbers for all waiting calls, up to kCountMax.
-int64_t Unbuffered::AskLocked(BootMs now) {
-  while (!waiting_.empty() && now - waiting_.front().since > kKeep) waiting_.pop_front();
+int64_t Unbuffered::AskLocked() {
   asked_ = 0;
   int64_t size = 0;
   for (const Ticket& ticket : waiting_) {
@@ -69,6 +71,11 @@ int64_t Unbuffered::AskLocked(BootMs now) {
     ++asked_;
   }
   return size;
+}
+
+int64_t Unbuffered::CountAll() {
+  const Lock lock(mutex_);
+  return std::max<int64_t>(AskLocked(), 1);  // 0 if all callers have left
 }
 
 // Rules 2 and 3.
@@ -86,7 +93,7 @@ Status Unbuffered::KeepLocked(Range range, BootMs now) {
   return {};
 }
 
-// Drops the tickets of the failed fetch; callers that still wait get new ones.
+// Drops the tickets of the failed request; callers that still wait get new tickets.
 Status Unbuffered::FailedLocked(Status why, BootMs) {
   waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<ptrdiff_t>(asked_));
   asked_ = 0;

@@ -11,8 +11,8 @@
 
 namespace firn {
 
-// Whole days from `now` until the layout's time field overflows and every call is refused with
-// EXHAUSTED; 0 or less from then on. For a gauge.
+// Returns the whole days from `now` until the layout's time field overflows and every call is
+// refused with EXHAUSTED; 0 or less after that. For a gauge.
 int64_t DaysLeft(const Layout& layout, WallMs now);
 
 // Warns before a layout's time field overflows, and before ids outgrow the width of an obfuscated
@@ -26,8 +26,8 @@ class LayoutEndWatch {
   // Records a served tag's current definition.
   void Note(const TagDefinition& tag);
 
-  // Call regularly. In the last year of the layout or of a tag it returns a sentence for the log,
-  // once a day by the boot clock.
+  // Call this regularly. In the last year of the layout or of a tag, returns a sentence for the
+  // log, once a day by the boot clock.
   std::optional<std::string> Check(Now now);
 
  private:

@@ -4,7 +4,6 @@
 #include <array>
 #include <chrono>
 #include <mutex>
-#include <string>
 #include <utility>
 
 #include "common/base/cat.h"
@@ -12,15 +11,16 @@
 namespace firn {
 namespace {
 
-// Claims last for seconds at least, so a call that meets this many closed sequencers is refused.
+// Claims last for at least seconds, so a call rarely finds more than one closed sequencer. After
+// this many it is refused.
 constexpr int kClosedMax = 8;
 constexpr int32_t kNotReadyRetryMs = 1'000;
 constexpr int32_t kClockRetryMs = 100;
 // The keeper extends a late grant as soon as its thread runs.
 constexpr std::chrono::milliseconds kGrantRetry{10};
 
-// The ids of the ticks that fit into `length`, of at least one tick; limited to what a count can
-// hold.
+// Returns the number of ids in the ticks that fit into `length`, of at least one tick. The result
+// saturates.
 int64_t IdsIn(Milliseconds length, const Layout& layout) {
   const auto per_tick = static_cast<int64_t>(layout.ids_per_tick());
   const int64_t ticks = std::max<int64_t>(1, length.count() / layout.tick_ms());
@@ -183,7 +183,7 @@ Verdict Snowflake::Issue(IssueCall& call) {
   return Verdict::kIssued;
 }
 
-// Returns why the line got no more ids.
+// Returns the reason why the line got no more ids.
 Step Snowflake::ServeLine(const ClaimSequence& held, Tick now) {
   Step step{Step::Kind::kLater, now + 1};
   line_.Serve(TimeOf(now), [&](const LinePlace& place) {
@@ -193,8 +193,8 @@ Step Snowflake::ServeLine(const ClaimSequence& held, Tick now) {
   return step.kind == Step::Kind::kTaken ? Step{Step::Kind::kLater, now + 1} : step;
 }
 
-// A batch that continues under another machine's claim does so in a later tick, so that the ids of
-// one call rise.
+// If a batch continues under the claim of another machine id, it continues in a later tick, so that
+// the ids of one call rise.
 Step Snowflake::TakeFor(const Runs& runs, int64_t missing, const ClaimSequence& held,
                         Tick now) const {
   if (!runs.empty()) {
@@ -211,8 +211,8 @@ IdRun Snowflake::RunOf(const ClaimSequence& held, const Step& step, Method metho
           static_cast<int64_t>(step.count), layout_.stride()};
 }
 
-// Whether a call for `count` ids could at best be served before the claim's end. Checked before
-// anything is taken, so that a hopeless call wastes no ids.
+// Returns whether a call for `count` ids can be served before the claim's end in the best case.
+// Checked before the call takes ids, so that a call that cannot succeed wastes none.
 bool Snowflake::FitsInto(const Claim& claim, Tick now, int64_t count) const {
   const int64_t ticks = (count - 1) / static_cast<int64_t>(layout_.ids_per_tick());
   return ticks == 0 || std::max(now, claim.first_tick()) + ticks < claim.end_tick();

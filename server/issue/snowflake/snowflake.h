@@ -22,43 +22,47 @@ struct SnowflakeOptions {
   Milliseconds runs_max{100};  // one call may request the ids of ticks that span this time
 };
 
-// Ids of time, machine and sequence. One sequence for all tags: create one object per server.
+// Issues ids that consist of time, machine id and sequence. All tags share one sequence, so create
+// one object per server.
 //
-// 1. It issues under the claim adopted last; before the first one it refuses with NOT_READY.
-// 2. Each claim gets a new sequencer. It is put in place before the old one is closed, so a call
-//    that finds its sequencer closed reads the current one and tries again.
+// 1. Ids are issued under the claim adopted last. Before the first claim, calls are refused with
+//    NOT_READY.
+// 2. Each claim gets a new sequencer. It is published before the old one is closed, so a call that
+//    finds its sequencer closed reads the current one and retries.
 // 3. Closed sequencers are kept until destruction: a thread may still be about to use one.
 // 4. Calls for more ids than a tick has are served one after another (WaitingLine). Smaller calls
 //    wait for no other call.
 //
-// Thread-safe. Only the claim's keeper calls Adopt, CloseClaim and Last. In a forked child every
-// call is refused and none hangs, whatever the parent was doing; the object may be destroyed there.
+// Thread-safe. Only the claim's keeper calls Adopt, CloseClaim and Last. In a forked child, every
+// call is refused, and no call hangs on a lock that the parent held. The object may be destroyed
+// there.
 //
-// All claims must come from one keeper that never passes a claim twice. Whether a claim is really
-// held is the keeper's responsibility.
+// All claims must come from one keeper that never passes a claim twice. The keeper is responsible
+// for holding the claim.
 class Snowflake final : public Strategy {
  public:
-  static constexpr size_t kClaimsMax = 100'000;  // in the life of this object, about 300 bytes each
+  static constexpr size_t kClaimsMax =
+      100'000;  // in the lifetime of this object, about 300 bytes each
 
   // `ticks` and `entropy` must outlive this; `entropy` is used in Adopt only.
   Snowflake(TickSource& ticks, Entropy& entropy, SnowflakeOptions options = {});
   ~Snowflake() override;
 
-  // Issues ids under `claim` from now on, and raises the id clock to at least the claim's first
-  // tick. If it fails, the previous claim stays in use: kInvalid for a claim of another layout, a
-  // machine id wider than its field, or a layout that Start refuses; kUnavailable after Close, in a
-  // forked child, and if there is no memory that is zeroed in a forked child; kExhausted after
-  // kClaimsMax claims.
+  // Starts to issue ids under `claim`, and raises the id clock to at least the claim's first tick.
+  // After an error, the previous claim remains in use. kInvalid for a claim of another layout, a
+  // machine id wider than its field, or a layout that Start refuses. kUnavailable after Close, in a
+  // forked child, and if the system has no memory that is zeroed in a forked child. kExhausted
+  // after kClaimsMax claims.
   Status Adopt(std::shared_ptr<const Claim> claim);
 
-  // Ends the claim: nothing is issued after this has returned, until a new claim is adopted.
-  // Returns the last tick used under the claim adopted last, or the tick before its first if none
-  // was used. A repeated call returns the same tick: a keeper that saw a closed claim as unused
-  // would give back ticks whose ids were issued. Empty if there was no claim, and in a forked
-  // child.
+  // Ends the claim: after the return, nothing is issued until a new claim is adopted. Returns the
+  // last tick used under the claim adopted last, or the tick before its first if none was used. A
+  // repeated call returns the same tick; otherwise the keeper would assume that the claim was
+  // unused, and would give back ticks whose ids were issued. Empty if there was no claim, and in a
+  // forked child.
   std::optional<Tick> CloseClaim();
 
-  // Like CloseClaim without ending the claim: at least this tick has been used by now.
+  // Like CloseClaim, but does not end the claim. A later tick may already be in use on return.
   std::optional<Tick> Last() const;
 
   std::string_view name() const override { return "snowflake"; }
@@ -104,7 +108,8 @@ class Snowflake final : public Strategy {
   WaitingLine line_;
 
   Atomic<ClaimSequence*> current_{nullptr};  // null: no claim. Written under mutex_
-  const ForkSentinel sentinel_;  // checked before locking: in a child mutex_ may stay locked
+  const ForkSentinel
+      sentinel_;  // checked before locking, because in a child mutex_ may be locked forever
   mutable Mutex mutex_;
   ForkCells cells_;
   bool closed_ = false;                                    // under mutex_

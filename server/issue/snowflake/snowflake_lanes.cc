@@ -13,7 +13,7 @@ Status SnowflakeLanes::Start() {
   return {};
 }
 
-// Only issuing threads call ThreadIndex, so the first of them get a lane each.
+// Only issuing threads call ThreadIndex, so the first threads get one lane each.
 size_t SnowflakeLanes::OwnLane() const {
   const int index = ThreadIndex();
   return index < 0 ? 0 : static_cast<uint32_t>(index) % static_cast<uint32_t>(lanes_.size());
@@ -35,7 +35,8 @@ bool SnowflakeLanes::TryRun(Method method, int64_t want, IdRun* run) {
   return false;
 }
 
-// The lane with the fewest waiting calls; the thread's own lane if it is one of those.
+// For a call that needs several ticks: returns the lane with the fewest waiting calls, preferably
+// the thread's own lane. For others: the thread's own lane.
 size_t SnowflakeLanes::LaneFor(const IssueCall& call) const {
   size_t best = OwnLane();
   if (!lanes_[best]->NeedsTicks(call)) return best;
@@ -49,7 +50,7 @@ size_t SnowflakeLanes::LaneFor(const IssueCall& call) const {
   return best;
 }
 
-// The call's ticket is its lane's number, from 1, once it got a part of its ids or waits in line.
+// Once the call has a part of its ids or waits in a line, its ticket is the lane's number, from 1.
 Verdict SnowflakeLanes::Issue(IssueCall& call) {
   size_t lane = call.ticket != 0 ? call.ticket - 1 : LaneFor(call);
   std::optional<Refusal> refused;

@@ -11,20 +11,21 @@
 namespace firn {
 namespace {
 
-// Error codes of servers.
+// MongoDB's error codes.
 constexpr uint32_t kUserNotFound = 11, kUnauthorized = 13, kAuthenticationFailed = 18;
 constexpr uint32_t kMaxTimeMsExpired = 50, kWriteConflict = 112, kDuplicateKey = 11000;
 constexpr uint32_t kNotWritablePrimary = 10107, kNotPrimaryNoSecondaryOk = 13435;
 
 int32_t Count(Milliseconds time) { return static_cast<int32_t>(time.count()); }
 
-// The first line of a library's text.
+// Returns the first line of the library's text.
 std::string Line(const char* text) {
   const std::string_view all(text);
   return std::string(all.substr(0, all.find('\n')));
 }
 
-// The cause in libmongoc's sentence about a handshake, without the commands and options around it.
+// Extracts the cause from libmongoc's sentence about a failed handshake, without the surrounding
+// commands and options.
 std::string HandshakeFault(std::string_view message) {
   constexpr std::string_view kEnd = " calling hello on ";
   for (const std::string_view begin :
@@ -36,7 +37,8 @@ std::string HandshakeFault(std::string_view message) {
   return std::string(message.substr(0, message.find(kEnd)));
 }
 
-// The code of an error that the server reports for a command that it did not execute.
+// Returns the code for an error that means that the server did not execute the command; nullopt for
+// other errors.
 std::optional<Code> RefusalOf(uint32_t number) {
   if (number == kUserNotFound || number == kUnauthorized || number == kAuthenticationFailed) {
     return Code::kDenied;
@@ -53,7 +55,7 @@ struct MongoError {
   bson_error_t what{};
 };
 
-// A BSON document that is being written or read.
+// A BSON document, for writing or reading.
 struct MongoConnection::Document {
   Document() { bson_init(&handle); }
   ~Document() { bson_destroy(&handle); }
@@ -64,7 +66,7 @@ struct MongoConnection::Document {
   Document(const Document&) = delete;
   Document& operator=(const Document&) = delete;
 
-  // These add a field.
+  // The next functions add a field.
   Document&& Text(const char* key, std::string_view text) && {
     bson_append_utf8(&handle, key, -1, text.data(), static_cast<int>(text.size()));
     return std::move(*this);
@@ -87,7 +89,7 @@ struct MongoConnection::Document {
     bson_append_array(&handle, key, -1, &list.handle);
     return std::move(*this);
   }
-  // A list of null, which matches a missing field, and these texts.
+  // Adds a list of null, which matches a missing field, and these texts.
   Document&& NullOr(const char* key, const std::vector<std::string>& texts) && {
     Document list;
     bson_append_null(&list.handle, "0", -1);
@@ -99,7 +101,7 @@ struct MongoConnection::Document {
     return std::move(*this);
   }
 
-  // The field at a path such as "cursor.firstBatch.0".
+  // Finds the field at a path such as "cursor.firstBatch.0".
   std::optional<bson_iter_t> At(const char* path) const {
     bson_iter_t from, found;
     const bool is_there =
@@ -110,7 +112,7 @@ struct MongoConnection::Document {
     const auto at = At(path);
     return at && BSON_ITER_HOLDS_UTF8(&*at) ? bson_iter_utf8(&*at, nullptr) : "";
   }
-  // Doubles count as corrupt: above 2^53 they skip numbers.
+  // A double is corrupt, because doubles skip numbers above 2^53.
   Result<int64_t> NumberAt(const std::string& path, std::string_view name) const {
     const auto at = At(path.c_str());
     if (!at) return Corrupt(Cat("its document has no field ", name));
@@ -166,7 +168,7 @@ Uri UriOf(const MongoPlace& place, const MongoLibrary& library) {
   return uri;
 }
 
-// Sets the user and the password, which are re-read from their file.
+// Reads the credentials file and sets user and password.
 Status SetCredentials(const MongoPlace& place, const MongoLibrary& library, mongoc_uri_t& uri) {
   if (place.credentials_file.empty()) return {};
   FIRN_ASSIGN(const std::string text, ReadSecretFile(place.credentials_file));
@@ -287,7 +289,7 @@ Result<MongoConnection::Document> MongoConnection::Run(Document&& command, bool 
   const int64_t limit = place_.time_limit.count();
   bson_append_int64(&command.handle, "maxTimeMS", -1, limit);
   if (writes) {
-    // The limit of a command does not end the wait for the other members.
+    // A command's time limit does not end the wait for the other members.
     const Document concern = Document().Text("w", "majority").Number("wtimeout", limit);
     bson_append_document(&command.handle, "writeConcern", -1, &concern.handle);
   }
@@ -301,7 +303,7 @@ Result<MongoConnection::Document> MongoConnection::Run(Document&& command, bool 
   return Fail(reply, error);
 }
 
-// A server that reports an error may have done the work, unless the error excludes that.
+// A server that reports an error may have executed the command, unless the error excludes that.
 Status MongoConnection::Fail(const Document& reply, const MongoError& error) {
   const std::string concern = reply.TextAt("writeConcernError.errmsg");
   const bool by_server = error.what.domain == MONGOC_ERROR_SERVER;
@@ -329,8 +331,8 @@ Status MongoConnection::Fail(const Document& reply, const MongoError& error) {
   return failure;
 }
 
-// The library reports a failed handshake as such, but an unfinished one as a connection that timed
-// out or was closed before a server was selected.
+// The library reports a failed handshake explicitly. It reports an unfinished handshake as a
+// connection that timed out or was closed before a server was selected.
 std::optional<Status> MongoConnection::FailureOfTls(const std::string& message,
                                                     bool selected) const {
   const auto says = [&](const char* words) { return message.find(words) != message.npos; };

@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kRemedy = "; the package libmongoc-1.0-0 contains it";
 
-// Resolves functions, and remembers the first one that is missing.
+// Resolves functions, and records the first missing one.
 class Symbols {
  public:
   explicit Symbols(void* library) : library_(library) {}
@@ -52,7 +52,7 @@ Result<MongoLibrary> LoadOnce() {
     return NotFound(std::string(MongoLibrary::kFile) + " has no " + symbols.missing() + kRemedy);
   }
   library.init();
-  library.log_set_handler(nullptr, nullptr);  // its messages are in the errors, too
+  library.log_set_handler(nullptr, nullptr);  // the errors contain the same messages
   return library;
 }
 

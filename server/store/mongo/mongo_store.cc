@@ -5,17 +5,17 @@
 
 #include "common/base/cat.h"
 #include "common/base/quote.h"
-#include "common/log/log.h"
 #include "server/store/jump_limit.h"
 #include "server/store/other_cluster.h"
 
 namespace firn {
 
-MongoStore::MongoStore(Options options, const Clock& clock, Entropy& entropy, Alarm alarm)
+MongoStore::MongoStore(Options options, const Clock& clock, Entropy& entropy,
+                       CounterWatch::Alarm alarm)
     : options_(std::move(options)),
-      alarm_(std::move(alarm)),
       connection_(options_.place),
-      link_(options_.backoff, clock, entropy) {}
+      link_(options_.backoff, clock, entropy),
+      watch_(options_.name, std::move(alarm)) {}
 
 Status MongoStore::Connect() {
   if (connection_.is_open()) return {};
@@ -62,27 +62,13 @@ Result<MongoStore::Counter> MongoStore::ReadOrMake(const TagDefinition& tag, int
   return *counter;
 }
 
-// A document below numbers that this store has given shows a loss of data. One that is only below
-// the ledger does not: another store of the tag may have issued the numbers in between.
-void MongoStore::Judge(const std::string& tag, int64_t max, int64_t at_least) {
-  const auto given = given_.find(tag);
-  if (given != given_.end() && max < given->second) {
-    return alarm_(Cat("tag ", tag, ": the database has gone back in time, to ", max, " from ",
-                      given->second, "; the difference is skipped"));
-  }
-  LogWarning("store_behind").With("tag", tag).With("store", options_.name)
-      << "tag " << tag << ": its document in store " << options_.name << " is at " << max
-      << ", below the ledger at " << at_least
-      << ": another store issued numbers, or the database lost data; the difference is skipped";
-}
-
 Result<Range> MongoStore::Move(const TagDefinition& tag, int64_t at_least, int64_t size) {
   FIRN_ASSIGN(const Counter counter, ReadOrMake(tag, at_least, size));
   const int64_t begin = std::max(counter.max, at_least);
   const int64_t left = kRangeEnd - begin;
   if (left <= 0) return Exhausted("63 bits are used up");
   const int64_t take = std::min(size, left);
-  // The ceiling leaves room for the range, so that `max` never passes the end of 63 bits.
+  // The ceiling leaves room for the range, so that `max` cannot exceed 63 bits.
   const int64_t most = kRangeEnd - take;
   const int64_t ceiling = at_least > most - kJumpMax ? most : at_least + kJumpMax;
   if (counter.max > ceiling) {
@@ -90,7 +76,7 @@ Result<Range> MongoStore::Move(const TagDefinition& tag, int64_t at_least, int64
                        " that the ledger knows; if that is intended, raise the tag's start to it"));
   }
   if (counter.max < at_least) {
-    if (at_least > tag.start.value_or(1)) Judge(tag.name, counter.max, at_least);
+    if (at_least > tag.start.value_or(1)) watch_.Judge(tag.name, counter.max, at_least);
     FIRN_TRY(connection_.Raise(tag.name, at_least));
   }
   FIRN_ASSIGN(const std::optional<Counter> moved,
@@ -100,7 +86,7 @@ Result<Range> MongoStore::Move(const TagDefinition& tag, int64_t at_least, int64
     return Corrupt(
         Cat("the database returned ", moved->max, ", which is below numbers that were used"));
   }
-  given_[tag.name] = moved->max;
+  watch_.Moved(tag.name, moved->max);
   return Range{.begin = moved->max - take, .end = moved->max};
 }
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <deque>
 #include <mutex>
-#include <string_view>
 #include <utility>
 
 #include <mariadb/errmsg.h>
@@ -12,6 +11,11 @@
 #include <mariadb/mysqld_error.h>
 
 #include "common/base/cat.h"
+#include "server/store/mysql/mysql_tls.h"
+
+#ifndef ER_SECURE_TRANSPORT_REQUIRED  // only MySQL reports it, not MariaDB 10
+#define ER_SECURE_TRANSPORT_REQUIRED 3159
+#endif
 
 namespace firn {
 namespace {
@@ -26,10 +30,11 @@ unsigned int Seconds(Milliseconds time) {
   return static_cast<unsigned int>(std::max<int64_t>(1, (time.count() + 999) / 1000));
 }
 
-// Settings of each new connection, independent of the server's defaults. Without strict mode, a
-// number too large for its column is truncated without an error. The default lock timeout is 50 s,
-// even if the client is gone. MariaDB limits the time of every statement, MySQL only of reads; each
-// ignores the other's setting as a comment.
+// Returns the SQL for the settings of a new connection, so that they do not depend on the server's
+// defaults. Without strict mode, a number too large for its column is truncated without an error.
+// The default lock timeout is 50 s, even if the client has disconnected. MariaDB has a time limit
+// for all statements, MySQL only for reads. The executable comments make each server skip the
+// setting of the other.
 std::string SessionSql(Milliseconds limit) {
   const unsigned int lock_seconds = std::max(1U, Seconds(limit) / 2);
   return Cat("SET SESSION autocommit = 1, sql_mode = 'STRICT_ALL_TABLES', lock_wait_timeout = ",
@@ -44,6 +49,7 @@ Code CodeOf(unsigned int number) {
     case ER_DBACCESS_DENIED_ERROR:
     case ER_TABLEACCESS_DENIED_ERROR:
     case ER_COLUMNACCESS_DENIED_ERROR:
+    case ER_SECURE_TRANSPORT_REQUIRED:
       return Code::kDenied;
     case ER_BAD_DB_ERROR:
     case ER_NO_SUCH_TABLE:
@@ -54,7 +60,7 @@ Code CodeOf(unsigned int number) {
     case ER_WARN_DATA_OUT_OF_RANGE:
     case ER_DATA_OUT_OF_RANGE:
       return Code::kExhausted;
-    // The server stopped during the statement.
+    // The server was shut down during the statement.
     case ER_SERVER_SHUTDOWN:
     case ER_QUERY_INTERRUPTED:
     case ER_CONNECTION_KILLED:
@@ -65,7 +71,7 @@ Code CodeOf(unsigned int number) {
   }
 }
 
-// Whether the server has rolled back one statement and accepts the next.
+// Returns whether the server has only rolled back the statement and accepts another one.
 bool EndsOneStatement(unsigned int number) {
   switch (number) {
     case ER_LOCK_WAIT_TIMEOUT:
@@ -86,7 +92,7 @@ bool IsOfTheClient(unsigned int number) {
   return (number >= CR_MIN_ERROR && number <= CR_MAX_ERROR) || number >= 5000;
 }
 
-// The server is unreachable, did not answer, or is shutting down.
+// Returns whether the server is unreachable, did not answer, or is shutting down.
 bool IsAway(unsigned int number) {
   switch (number) {
     case CR_CONNECTION_ERROR:
@@ -111,21 +117,6 @@ struct MysqlConnection::Client {
   ~Client() { mysql_close(&handle); }
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
-
-  // If authorities are set, the library checks the certificate's signature. Unless it also checks
-  // the name, it connects without TLS if the server offers none.
-  void SetTls(const StoreTls& tls) {
-    if (tls.mode == TlsMode::kOff) return;
-    const my_bool on = 1;
-    mysql_options(&handle, MYSQL_OPT_SSL_ENFORCE, &on);
-    if (tls.verifies()) mysql_options(&handle, MYSQL_OPT_SSL_CA, tls.ca_file.c_str());
-    if (tls.mode == TlsMode::kVerifyFull) {
-      mysql_options(&handle, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &on);
-    }
-    if (tls.cert_file.empty()) return;
-    mysql_options(&handle, MYSQL_OPT_SSL_CERT, tls.cert_file.c_str());
-    mysql_options(&handle, MYSQL_OPT_SSL_KEY, tls.key_file.c_str());
-  }
 
   MYSQL handle{};
 };
@@ -154,7 +145,7 @@ Status MysqlConnection::Statement::Bind(const std::vector<Parameter>& parameters
   for (const Parameter& parameter : parameters) {
     MYSQL_BIND& bind = binds.emplace_back();
     bind = {};
-    // The library takes mutable pointers to values that it only reads.
+    // The library requires mutable pointers, although it only reads the values.
     if (const auto* number = std::get_if<int64_t>(&parameter)) {
       bind.buffer_type = MYSQL_TYPE_LONGLONG;
       bind.buffer = const_cast<int64_t*>(number);
@@ -229,7 +220,7 @@ Status MysqlConnection::Open() {
   mysql_options(client, MYSQL_OPT_LOCAL_INFILE, &off);
   mysql_options(client, MYSQL_SET_CHARSET_NAME, "utf8mb4");
   mysql_options(client, MYSQL_INIT_COMMAND, session.c_str());
-  client_->SetTls(place_.tls);
+  SetTls(*client, place_.tls);
   Status status;
   if (mysql_real_connect(client, place_.address.host.c_str(), credentials.user.c_str(),
                          credentials.password.c_str(), place_.database.c_str(), place_.address.port,
@@ -244,7 +235,7 @@ Status MysqlConnection::Open() {
   return status.code() == Code::kUnknown ? Unavailable(status.message()) : status;
 }
 
-// Necessary because an account with many privileges can write to a replica.
+// This check is necessary because an account with many privileges can write to a replica.
 Status MysqlConnection::RefuseAReplica() {
   FIRN_ASSIGN(const Answer answer, Execute("SELECT @@global.read_only", {}));
   const bool writes = answer.rows.size() == 1 && answer.rows.front().size() == 1 &&
@@ -257,10 +248,12 @@ Status MysqlConnection::FailedToConnect(unsigned int number, const std::string& 
   const std::string address = place_.address.ToString();
   if (number == CR_SSL_CONNECTION_ERROR) return place_.tls.Failed(address, text);
   std::string remedy;
-  // MariaDB reports only this if it requires TLS or a client certificate.
-  if (number == ER_ACCESS_DENIED_ERROR && place_.tls.mode == TlsMode::kOff) {
+  // The only error that MariaDB 10 reports if it requires TLS, and that MariaDB reports if it
+  // requires a client certificate.
+  const bool denied = number == ER_ACCESS_DENIED_ERROR;
+  if (number == ER_SECURE_TRANSPORT_REQUIRED || (denied && place_.tls.mode == TlsMode::kOff)) {
     remedy = "; if the server requires TLS, set tls in the store's section";
-  } else if (number == ER_ACCESS_DENIED_ERROR && place_.tls.cert_file.empty()) {
+  } else if (denied && place_.tls.cert_file.empty()) {
     remedy = "; correct " + place_.credentials_file +
              ", or, if the account requires a client certificate, set tls_cert and tls_key";
   }

@@ -12,7 +12,7 @@
 namespace firn {
 
 // A connection to a MySQL or MariaDB server, with its prepared statements. Time limits are rounded
-// up to whole seconds. The only server code that uses the vendor's library.
+// up to whole seconds.
 class MysqlConnection final : public SqlConnection {
  public:
   static constexpr size_t kFieldBytesMax = 1024;

@@ -14,54 +14,57 @@
 namespace firn {
 namespace {
 
-constexpr Oid kInt8 = 20;  // the same in every PostgreSQL
+constexpr Oid kInt8 = 20;  // fixed in all versions of PostgreSQL
 constexpr Oid kText = 25;
 
 constexpr std::string_view kReadOnly = "25006";
 
-// A lock or a statement took too long, a concurrent transaction won, or a value does not fit (class
-// 22): the transaction was rolled back, and the server is ready for the next statement.
+// Returns whether the server has only rolled back the transaction and accepts another statement: a
+// lock or a statement timed out, a concurrent transaction conflicted, or a value does not fit
+// (class 22).
 bool EndsOneStatement(std::string_view state) {
   constexpr std::array<std::string_view, 4> kStates{"55P03", "57014", "40001", "40P01"};
   return state.starts_with("22") ||
          std::find(kStates.begin(), kStates.end(), state) != kStates.end();
 }
 
-// By SQLSTATE, whose first two characters are its class.
+// Maps an SQLSTATE, whose first two characters are its class.
 Code CodeOf(std::string_view state) {
   const std::string_view kind = state.substr(0, 2);
   if (kind == "28" || state == "42501") return Code::kDenied;
   if (state == "3D000" || state == "3F000" || state == "42P01") return Code::kNotFound;
   if (state == "22003") return Code::kExhausted;
   if (kind == "42" || kind == "22") return Code::kInvalid;
-  // The server gave up during the statement.
+  // The server ended the session during the statement.
   const bool in_the_midst =
       kind == "08" || state == "40003" || state == "57P01" || state == "57P02" || state == "57P05";
   return in_the_midst || state.empty() ? Code::kUnknown : Code::kUnavailable;
 }
 
-// The server is unreachable, did not answer, is shutting down or starting.
+// Returns whether the server is unreachable, did not answer, is shutting down or starting.
 bool IsAway(std::string_view state) {
   constexpr std::array<std::string_view, 3> kStates{"57P01", "57P02", "57P03"};
   return state.empty() || std::find(kStates.begin(), kStates.end(), state) != kStates.end();
 }
 
-// Whether a failure to connect, which has no SQLSTATE, is about TLS and not about the network.
+// Returns whether a failure to connect, which has no SQLSTATE, is about TLS and not about the
+// network.
 bool IsAboutTls(std::string_view text) {
   const auto says = [&](std::string_view word) { return text.find(word) != text.npos; };
   return !says("SSL SYSCALL") && (says("SSL") || says("certificate"));
 }
 
-// Whether the server refuses connections without TLS.
+// Returns whether the server refuses connections without TLS.
 bool RefusesPlainText(std::string_view text) {
   return text.find("no encryption") != text.npos || text.find("SSL off") != text.npos;
 }
 
-// A failure to connect, which the library reports as text only:
+// A failure to connect, parsed from the library's text:
 //
 //     connection to server at "::1", port 5432 failed: FATAL:  28P01: password authentication ...
 //
-// `text` is the part without the state and the server, which Firn's error names differently.
+// `text` is the part without the state and the server; Firn's error names the server in its own
+// way.
 struct Complaint {
   std::string state{};
   std::string text;
@@ -204,8 +207,8 @@ Status PostgresConnection::FailedToConnect(const std::string& why) {
 }
 
 Status PostgresConnection::SetUpSession() {
-  // First and alone: if transactions are serializable by default, a replica would refuse the query
-  // below.
+  // A separate first statement: if transactions are serializable by default, a replica would refuse
+  // the query below.
   FIRN_TRY(Execute("SET default_transaction_isolation = 'read committed'", {}).status());
   constexpr const char* kSql =
       "SELECT pg_is_in_recovery(), set_config('statement_timeout', $1, false),"

@@ -12,9 +12,9 @@
 
 namespace firn {
 
-// A connection to a PostgreSQL server. A statement counts only once its transaction has ended: the
-// server returns changed rows before it commits. The only server code that uses the vendor's
-// library, whose blocking functions it avoids so that every wait has a limit.
+// A connection to a PostgreSQL server. A statement counts only once its transaction has ended,
+// because the server returns changed rows before it commits. No other server code uses the vendor's
+// library. Blocking functions of the library are avoided, so that every wait has a time limit.
 class PostgresConnection final : public SqlConnection {
  public:
   // `clock` must outlive this.
@@ -31,16 +31,16 @@ class PostgresConnection final : public SqlConnection {
   struct Client;  // the library's handle
   struct Reply;
 
-  // Connects, until the server accepts statements.
+  // Connects, and waits until the server accepts statements.
   Status Greet(const DatabaseCredentials& credentials);
   Status FailedToConnect(const std::string& why);
-  // Overrides the server's defaults that matter; refuses a replica.
+  // Overrides defaults of the server; refuses a replica.
   Status SetUpSession();
   Status Send(const std::string& sql, const std::vector<Parameter>& parameters, BootMs until);
   // Returns all replies to one statement, until the server is ready for the next.
   Result<std::vector<Reply>> Receive(BootMs until);
   Status AwaitReply(BootMs until);
-  // Waits until the socket is readable or writable; false at `until`.
+  // Waits until the socket is readable or writable. Returns false at `until`.
   bool Await(short events, BootMs until) const;
   Status FailUnknown(const std::string& why);
   Status Fail(const Reply& reply);

@@ -20,8 +20,8 @@ constexpr std::string_view kNoScript = "NOSCRIPT";
 constexpr std::string_view kRights =
     "EVALSHA, EVAL, SCRIPT LOAD, HMGET, HSET, HINCRBY, HDEL, INFO and TIME";
 
-// Whether the user lacks a right. For a command in a script, Redis 7.0 reports neither an error
-// code nor the command.
+// Returns whether the user lacks a right. For a command in a script, Redis 7.0 reports neither an
+// error code nor the command.
 bool IsAboutRights(std::string_view error) {
   return error.starts_with("NOPERM") || error.find("can't run this command") != error.npos ||
          error.find("ACL failure in script") != error.npos;
@@ -46,8 +46,8 @@ Status Refusal(const Endpoint& server, const std::string& error) {
 
 }  // namespace
 
-// The library formats commands and parses replies. The socket is Firn's, since Debian 12's hiredis
-// has no TLS.
+// Formats commands and parses replies with the library. The socket is Firn's, because Debian 12's
+// hiredis lacks TLS.
 struct RedisConnection::Client {
   explicit Client(std::unique_ptr<RedisSocket> connected)
       : socket(std::move(connected)), reader(redisReaderCreate()) {}
@@ -153,7 +153,7 @@ Status RedisConnection::OpenServer(const Endpoint& address) {
   return status;
 }
 
-// A sentinel may be out of date: the server itself must confirm that it is the master.
+// A sentinel may be outdated, so the server itself must confirm that it is the master.
 Status RedisConnection::OpenMaster(const Endpoint& sentinel) {
   FIRN_ASSIGN(const Endpoint master, AskForMaster(sentinel));
   FIRN_TRY(OpenServer(master));
@@ -227,7 +227,8 @@ Result<std::vector<std::string>> RedisConnection::Eval(std::string_view script,
   words.insert(words.end(), arguments.begin(), arguments.end());
   FIRN_ASSIGN(Reply answer, Command(words));
   if (answer.is_error() && answer.text().starts_with(kNoScript)) {
-    // Scripts were flushed meanwhile: the script has not run, so this does not run it twice.
+    // The server has lost its scripts, so this one has not run; sending it again does not run it
+    // twice.
     words[0] = "EVAL";
     words[1] = script;
     FIRN_ASSIGN(answer, Command(words));

@@ -13,10 +13,10 @@
 
 namespace firn {
 
-// How to reach a Redis server.
+// Address and settings of a Redis server.
 struct RedisPlace {
   Endpoint address{"127.0.0.1", 6379};  // unused with sentinels
-  std::vector<Endpoint> sentinels{};    // asked in this order for the address of `master`
+  std::vector<Endpoint> sentinels{};    // queried in this order for the address of `master`
   std::string master{};
   int database = 0;
   std::string credentials_file{};  // one line, password or user:password; empty: no login
@@ -24,11 +24,11 @@ struct RedisPlace {
   Milliseconds time_limit{1000};  // of connecting, and of each command
 };
 
-// A connection to a Redis server that runs scripts. It never reconnects by itself: any failure
-// closes it, and the next Open makes another, so that an answer always belongs to the last script
+// A connection to a Redis server that runs scripts. It never reconnects by itself: a failure closes
+// it, and the next Open makes a new connection. So an answer always belongs to the last script
 // sent.
 //
-// Owned by one thread. The only server code that uses the vendor's library.
+// Owned by one thread. No other server code uses the vendor's library.
 class RedisConnection {
  public:
   explicit RedisConnection(RedisPlace place);
@@ -36,15 +36,15 @@ class RedisConnection {
 
   bool is_open() const { return client_ != nullptr; }
 
-  // Connects and logs in. With sentinels it connects to the server that one of them names, if that
-  // server confirms that it is the master. Re-reads the credentials file. kUnavailable if the
-  // server is unreachable, kDenied if it refuses the login or TLS fails.
+  // Reads the credentials file, connects and logs in. With sentinels it connects to the server that
+  // one of them returns, if that server confirms that it is the master. kUnavailable if the server
+  // is unreachable, kDenied if it refuses the login or TLS fails.
   Status Open();
   void Close();
 
   // Runs `script`, which must outlive this object, on one key. Sends it once. Returns the script's
-  // list, texts and integers as text, nil as empty. kUnknown if no answer came; any other failure
-  // means that the server reports the script as failed.
+  // list, with integers as text and nil as empty text. kUnknown if there was no answer; any other
+  // failure means that the script failed.
   Result<std::vector<std::string>> Eval(std::string_view script, const std::string& key,
                                         const std::vector<std::string>& arguments);
 
@@ -63,8 +63,9 @@ class RedisConnection {
 
   const RedisPlace place_;
   std::unique_ptr<Client> client_;
-  Endpoint address_;                                 // of the last connection
-  std::map<std::string_view, std::string> digests_;  // of scripts that were loaded into the server
+  Endpoint address_;  // of the last connection
+  std::map<std::string_view, std::string>
+      digests_;  // digests of the scripts loaded into the server
 };
 
 }  // namespace firn

@@ -14,8 +14,8 @@
 
 namespace firn {
 
-// A blocking connection to one address, with or without TLS. Every wait has the time limit. Owned
-// by one thread.
+// A blocking connection to one address, with or without TLS. Each wait ends at the time limit.
+// Owned by one thread.
 class RedisSocket {
  public:
   // kUnavailable: unreachable; kDenied: TLS failed; any other error names a file.

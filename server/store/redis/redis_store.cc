@@ -5,7 +5,6 @@
 
 #include "common/base/cat.h"
 #include "common/base/quote.h"
-#include "common/log/log.h"
 #include "server/store/jump_limit.h"
 #include "server/store/other_cluster.h"
 #include "server/store/redis/redis_number.h"
@@ -59,11 +58,12 @@ Status Refusal(const std::vector<std::string>& answer, const std::string& key, i
 
 }  // namespace
 
-RedisStore::RedisStore(Options options, const Clock& clock, Entropy& entropy, Alarm alarm)
+RedisStore::RedisStore(Options options, const Clock& clock, Entropy& entropy,
+                       CounterWatch::Alarm alarm)
     : options_(std::move(options)),
-      alarm_(std::move(alarm)),
       connection_(options_.place),
-      link_(options_.backoff, clock, entropy) {}
+      link_(options_.backoff, clock, entropy),
+      watch_(options_.name, std::move(alarm)) {}
 
 Status RedisStore::Connect() {
   if (connection_.is_open()) return {};
@@ -105,27 +105,12 @@ Result<Range> RedisStore::Advance(const TagDefinition& tag, int64_t at_least, in
     return Corrupt("the answer [" + answer[1] + ", " + answer[2] +
                    ") is not a range of the requested size");
   }
-  // Above its start the tag has a ledger.
-  if (at_least > tag.start.value_or(1)) Judge(tag.name, answer[3], at_least);
-  given_[tag.name] = end;
-  return Range{.begin = begin, .end = end};
-}
-
-// A counter below numbers that this store has given shows a loss of data. One that is only below
-// the ledger does not: another store of the tag may have issued the numbers in between.
-void RedisStore::Judge(const std::string& tag, const std::string& max, int64_t at_least) {
-  const int64_t counter = RedisNumber(max).value_or(0);
-  if (counter >= at_least) return;
-  const std::string shown = max.empty() ? "missing" : max;
-  const auto given = given_.find(tag);
-  if (given != given_.end() && counter < given->second) {
-    return alarm_(Cat("tag ", tag, ": Redis has lost data: its counter is ", shown, ", after ",
-                      given->second, "; the difference is skipped"));
+  // A tag above its start has a ledger.
+  if (at_least > tag.start.value_or(1)) {
+    watch_.Judge(tag.name, RedisNumber(answer[3]).value_or(0), at_least);
   }
-  LogWarning("store_behind").With("tag", tag).With("store", options_.name)
-      << "tag " << tag << ": its counter in store " << options_.name << " is " << shown
-      << ", below the ledger at " << at_least
-      << ": another store issued numbers, or Redis lost data; the difference is skipped";
+  watch_.Moved(tag.name, end);
+  return Range{.begin = begin, .end = end};
 }
 
 }  // namespace firn

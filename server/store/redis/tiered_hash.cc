@@ -10,8 +10,8 @@
 namespace firn {
 namespace {
 
-// The beginning of every script: parses the hash, and reads the server's ids. ARGV[1]: cluster;
-// ARGV[2]: the tag's form.
+// The common beginning of the scripts: parses the hash, and reads the server's ids. ARGV[1]:
+// cluster; ARGV[2]: the tag's form.
 constexpr const char* kPrelude = R"(
 local function number(text)
   if not text or #text > 16 or not string.find(text, '^%d+$') then return nil end
@@ -44,8 +44,8 @@ local function is_brought(patience)
 end
 )";
 
-// ARGV: cluster, form, size, prefetch_at, patience in ms, start, issued. Answers {"ok", begin, end,
-// bring, step, lasts}, or {"back", cur} if the caller has issued more.
+// ARGV: cluster, form, size, prefetch_at, patience in ms, start, issued. Returns {"ok", begin, end,
+// bring, step, lasts}, or {"back", cur} if `cur` is below `issued`.
 constexpr const char* kTake = R"(
 local size, prefetch_at, patience = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local start = tonumber(ARGV[6])
@@ -83,9 +83,10 @@ return {'ok', text(cur - take), text(cur), low and bring() or '0', text(step),
         text(math.floor(math.min(lasted * step / used, 1e15)))}
 )";
 
-// ARGV: cluster, form, begin, end, ledger. Answers {"ok", numbers thrown away, "1" if the hash was
-// empty}, {"full", ""} or {"below", max}. {"above", max}: the hash, filled under other `ids` or
-// another form, has numbers above the segment's begin, and so above the ledger.
+// ARGV: cluster, form, begin, end, ledger. Returns {"ok", number of discarded numbers, "1" if the
+// hash was empty}, {"full", ""} or {"below", max}. Returns {"above", max} if the hash was filled
+// under other `ids` or another form and has numbers above the segment's begin, and so above the
+// ledger.
 constexpr const char* kFill = R"(
 local begin, ends = tonumber(ARGV[3]), tonumber(ARGV[4])
 if row[3] and not max then return {'wrong', 'max is not a number'} end
@@ -105,8 +106,9 @@ redis.call('HSET', key, 'cluster', ARGV[1], 'form', ARGV[2], 'ids', ids, 'cur', 
 return {'ok', text(lost), row[3] and '0' or '1'}
 )";
 
-// ARGV: cluster, form, least, patience in ms. Clears by removing `ids`, without which a segment is
-// not given out. Answers {"ok", "0", ""}, {"ok", "1", top} if it was cleared, or {"brought", ""}.
+// ARGV: cluster, form, least, patience in ms. Clears the hash by removing `ids`, without which no
+// numbers are taken from it. Returns {"ok", "0", ""}, {"ok", "1", top} if the hash was cleared, or
+// {"brought", ""}.
 constexpr const char* kFence = R"(
 if not row[1] or top >= tonumber(ARGV[3]) then return {'ok', '0', ''} end
 if is_brought(tonumber(ARGV[4])) then return {'brought', ''} end
@@ -221,7 +223,8 @@ Result<TieredHash::Filled> TieredHash::Fill(const TagDefinition& tag, const std:
 Result<TieredHash::Fenced> TieredHash::Fence(const TagDefinition& tag, const std::string& cluster,
                                              int64_t least) {
   FIRN_TRY(Connect());
-  const uint64_t connection = connections_;  // if it is replaced meanwhile, the call fails
+  const uint64_t connection =
+      connections_;  // if the connection is replaced meanwhile, the call fails
   const Milliseconds patience = least == kEverything ? Milliseconds(0) : kBringPatience;
   FIRN_ASSIGN(const Answer answer,
               Run(FenceScript(), tag,

@@ -13,7 +13,7 @@ struct TieredSource::Errand {
   int64_t size = 0;
   TakeDone done;
   int tries = 0;
-  uint64_t distrusts = 0;  // of the tag, when it began
+  uint64_t distrusts = 0;  // the tag's value of `distrusts` when the errand began
   std::string cluster{};
 };
 
@@ -66,7 +66,7 @@ void TieredSource::Begin(const std::shared_ptr<Errand>& errand) {
   return known.connection == 0 ? Fence(errand) : AskHash(errand);
 }
 
-// Reads the ledger; if that fails, nothing is taken.
+// Reads the ledger. If that fails, the errand fails.
 void TieredSource::Fence(const std::shared_ptr<Errand>& errand) {
   ledger_(errand->tag, [this, errand](const Result<LedgerPlace>& place) {
     if (!place.ok()) return errand->done(place.status());
@@ -147,13 +147,14 @@ void TieredSource::OnTaken(const std::shared_ptr<Errand>& errand, const TieredHa
     return errand->done(Conflict("store " + name_ + ": another server is refilling the hash"));
   }
   Bring(errand, size, [this, errand](const Status& brought) {
-    // A segment of another server serves as well.
+    // After a conflict, the hash has a segment of another server.
     if (brought.ok() || brought.code() == Code::kConflict) return AskHash(errand);
     errand->done(brought);
   });
 }
 
-// The connection is new or the hash was restored from a copy: fences it again, or clears it.
+// Called if the connection is new or the hash was restored from a copy. Fences the hash again, and
+// clears it in the second case.
 void TieredSource::FenceAgain(const std::shared_ptr<Errand>& errand,
                               const TieredHash::Taken& taken) {
   Known& known = known_[errand->tag.name];
@@ -167,7 +168,7 @@ void TieredSource::FenceAgain(const std::shared_ptr<Errand>& errand,
   Fence(errand);
 }
 
-// Reads the ledger first, because a segment beyond the end of Redis's numbers would be lost.
+// Reads the ledger first, because a segment beyond the highest number of Redis would be lost.
 void TieredSource::Bring(const std::shared_ptr<Errand>& errand, int64_t size, StatusDone done) {
   ledger_(errand->tag, [this, errand, size, done = std::move(done)](Result<LedgerPlace> place) {
     if (!place.ok()) return done(place.status());
@@ -197,8 +198,9 @@ void TieredSource::Fill(const std::shared_ptr<Errand>& errand, Range segment, in
   done(why);
 }
 
-// If Redis has lost the hash, counts as wasted the numbers between the last that this server took
-// and `ledger`, as read before the segment was taken. That includes numbers that others took since.
+// If Redis has lost the hash, counts the numbers between the last one that this server took and
+// `ledger` as wasted. `ledger` is a reading from before this server took the segment, so the count
+// includes numbers that other servers have taken since.
 void TieredSource::OnFilled(const std::string& tag, Range segment, int64_t ledger,
                             const Result<TieredHash::Filled>& filled) {
   Known& known = known_[tag];

@@ -17,9 +17,9 @@ struct DatabasePlace {
   StoreTls tls{};
   Milliseconds time_limit{2000};  // of connecting, and of each statement
 
-  // The server ends a statement at the time limit, and its wait for a lock at half of it, so that a
-  // statement that the client has given up does not take effect later. The client waits this much
-  // longer for the answer.
+  // The server ends a statement at the time limit, and a wait for a lock at half of it. So a
+  // statement that the client has given up cannot take effect later. The client waits longer than
+  // the server by kGrace.
   static constexpr Milliseconds kGrace{1000};
 };
 
@@ -27,10 +27,10 @@ struct DatabaseCredentials {
   std::string user;
   std::string password;
 };
-// Reads the file. Its contents are never logged, and never part of an error.
+// Reads the credentials file. Its content is never logged and never part of an error.
 Result<DatabaseCredentials> ReadCredentials(const DatabasePlace& place);
 
-// The error for a server that refuses to write, with the remedy.
+// Returns the error for a server that refuses to write, with the remedy.
 Status TakesNoWrites(const DatabasePlace& place, const std::string& why);
 
 }  // namespace firn

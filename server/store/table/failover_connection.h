@@ -11,19 +11,20 @@ namespace firn {
 
 // A connection to the one of several servers that accepts writes. Open tries the servers in order,
 // beginning with the last one used, until one accepts the connection and does not refuse writes.
-// Which server is the primary is decided outside of Firn; if two accept writes at once, the tag's
-// ledger prevents duplicates.
+// The primary is chosen outside of Firn. If two servers accept writes at once, the tag's ledger
+// prevents duplicates.
 class FailoverConnection final : public SqlConnection {
  public:
-  // At least one; each has its own address.
+  // There must be at least one server; each has its own address.
   explicit FailoverConnection(std::vector<std::unique_ptr<SqlConnection>> servers)
       : servers_(std::move(servers)) {}
 
   bool is_open() const override { return server().is_open(); }
-  // Waits for up to the time limit of each server. The error lists all of them.
+  // Waits for each server up to its time limit. The error lists all servers.
   Status Open() override;
   void Close() override { server().Close(); }
-  // After a failed Open: whether any server was unreachable. The others may be replicas.
+  // After a failed Open: returns whether any server was unreachable, because the others may be
+  // replicas.
   bool away() const override { return away_ || server().away(); }
   Result<Answer> Execute(const std::string& sql, const std::vector<Parameter>& of) override {
     away_ = false;

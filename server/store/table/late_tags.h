@@ -10,17 +10,17 @@
 
 namespace firn {
 
-// Tags whose last call the database timed out, for example because of a lock on their row. A store
-// has one thread, so such a tag delays all others: late tags together get a fifth of the thread's
-// time, and the others go first. Thread-compatible.
+// Tags whose last call timed out in the database, for example because of a lock on their row. A
+// store has one thread, so such a tag would delay all others. Therefore all late tags together get
+// at most a fifth of the thread's time. Thread-compatible.
 class LateTags {
  public:
-  static constexpr int kOthersShare = 4;  // pause, in multiples of the last late call's duration
+  static constexpr int kOthersShare = 4;  // pause after a late call, as a multiple of its duration
   static constexpr Milliseconds kPauseMin{100};
 
   explicit LateTags(const Clock& clock) : clock_(clock) {}  // must outlive this
 
-  // Returns ok, or the tag's last error if it is the other tags' turn.
+  // Returns ok if the tag may be tried now, otherwise its last error.
   Status MayAsk(const std::string& tag) const {
     const auto late = late_.find(tag);
     return late == late_.end() || clock_.Boot() >= not_before_ ? Status() : late->second;
@@ -35,7 +35,7 @@ class LateTags {
 
  private:
   const Clock& clock_;
-  std::map<std::string, Status> late_;  // with their errors
+  std::map<std::string, Status> late_;  // late tags with their last errors
   BootMs not_before_{};                 // when the next late tag may be tried
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 constexpr size_t kNameMax = 128;
-constexpr const char* kNoColumn = "-";  // in place of a cluster
+constexpr const char* kNoColumn = "-";  // instead of the cluster's uuid
 
 bool IsTableName(std::string_view name) {
   const auto is_plain = [](char c) {
@@ -36,7 +36,7 @@ std::string QuoteName(SqlDialect dialect, std::string_view name) {
   return out + mark;
 }
 
-// Parameters are written as `?` here; PostgreSQL numbers them.
+// Replaces each `?` by a numbered parameter for PostgreSQL.
 std::string Translated(SqlDialect dialect, const std::string& sql) {
   if (dialect == SqlDialect::kMysql) return sql;
   std::string out;
@@ -93,8 +93,8 @@ RangeTable::RangeTable(SqlDialect dialect, TableForm form, std::string name)
   }
 }
 
-// An older table without the column `cluster` works unchanged: SQL resolves the name to the
-// innermost scope that has it, the table or the query around it.
+// Also works for an older table without the column `cluster`: SQL resolves the name in the
+// innermost scope that has it, which is the table or the surrounding query.
 std::string RangeTable::ReadSql() const {
   if (form_ == TableForm::kFirn) {
     return Cat("SELECT max_id, step, 1, (SELECT cluster FROM ", name_,
@@ -111,7 +111,7 @@ std::string RangeTable::AdvanceSql(RowUse use) const {
   const bool tinyid = form_ == TableForm::kTinyid, mysql = dialect_ == SqlDialect::kMysql;
   const std::string moved = "GREATEST(max_id, ?) + ?";
   std::string more;
-  // Tinyid's own servers detect each other's changes by `version`; they must detect Firn's.
+  // Tinyid's own servers detect changes by `version`, so they must be able to detect Firn's.
   if (tinyid) more = ", version = version + 1";
   if (form_ == TableForm::kFirn && !mysql) more = ", update_time = CURRENT_TIMESTAMP";
   if (use == RowUse::kOwned) more += ", cluster = ?";

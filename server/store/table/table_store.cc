@@ -14,10 +14,10 @@ namespace firn {
 struct TableStore::Wanted {
   int64_t at_least;
   int64_t size;
-  int64_t row_least;  // the row is raised to it
+  int64_t row_least;  // the row is raised to at least this
   int64_t ceiling;    // a row above it is left unchanged
 
-  // The ceiling leaves room for the range, so that the row never passes the end of 63 bits.
+  // The ceiling leaves room for the range, so that the row cannot exceed 63 bits.
   Wanted(const RangeTable& table, int64_t least, int64_t numbers)
       : at_least(least), size(numbers), row_least(table.RowBefore(least)) {
     const int64_t most = table.RowBefore(kRangeEnd) - size;
@@ -26,14 +26,14 @@ struct TableStore::Wanted {
 };
 
 TableStore::TableStore(Options options, std::unique_ptr<SqlConnection> connection, RangeTable table,
-                       const Clock& clock, Entropy& entropy, Alarm alarm)
+                       const Clock& clock, Entropy& entropy, CounterWatch::Alarm alarm)
     : options_(std::move(options)),
       table_(std::move(table)),
-      alarm_(std::move(alarm)),
       clock_(clock),
       connection_(std::move(connection)),
       link_(options_.backoff, clock, entropy),
-      late_(clock) {}
+      late_(clock),
+      watch_(options_.name, std::move(alarm)) {}
 
 Status TableStore::Connect() {
   away_ = false;
@@ -51,7 +51,7 @@ Status TableStore::Lost(Status why) {
   return link_.Lost(std::move(why));
 }
 
-// The right that a statement requires, which PostgreSQL's error does not name.
+// Returns the right that a statement requires, because PostgreSQL's error does not name it.
 std::string_view TableStore::RightFor(const std::string& sql) const {
   if (sql == table_.read()) return "SELECT";
   return sql == table_.insert() ? "INSERT" : "UPDATE";
@@ -165,25 +165,6 @@ Result<Range> TableStore::Advance(const TagDefinition& tag, int64_t at_least, in
   return range;
 }
 
-// A row below numbers that this store has given shows a loss of data. One that is only below the
-// ledger does not: another store of the tag may have issued the numbers in between, and the ledger
-// picks numbers itself while the database is unreachable.
-void TableStore::JudgeRow(const std::string& tag, int64_t row, int64_t at_least) {
-  const int64_t row_before = table_.RowBefore(word_.picked.value_or(at_least));
-  if (row >= row_before) return;
-  const auto given = given_.find(tag);
-  const bool lost =
-      word_.picked || (given != given_.end() && row < table_.RowBefore(given->second));
-  if (lost) {
-    return alarm_(Cat("tag ", tag, ": the database has gone back in time, to ", row, " from ",
-                      row_before, "; the difference is skipped"));
-  }
-  LogWarning("store_behind").With("tag", tag).With("store", options_.name)
-      << "tag " << tag << ": its row in store " << options_.name << " is at " << row
-      << ", below the ledger at " << row_before
-      << ": another store issued numbers, or the database lost data; the difference is skipped";
-}
-
 Result<Range> TableStore::AdvanceRow(const TagDefinition& tag, int64_t at_least, int64_t size) {
   const int64_t room = kRangeEnd - at_least;
   if (room == 0) return Exhausted("63 bits are used up");
@@ -199,9 +180,14 @@ Result<Range> TableStore::AdvanceRow(const TagDefinition& tag, int64_t at_least,
     return Corrupt(Cat("max_id is ", row, ", far beyond the ", at_least,
                        " that the ledger knows; if that is intended, raise the tag's start to it"));
   }
-  if (at_least > tag.start.value_or(1)) JudgeRow(tag.name, row, at_least);
+  if (at_least > tag.start.value_or(1)) {
+    // If `picked` is set, the ledger picked the numbers above it while the database was
+    // unreachable, so the row must have reached only `picked`.
+    watch_.Judge(tag.name, row, table_.RowBefore(word_.picked.value_or(at_least)),
+                 word_.picked.has_value());
+  }
   FIRN_ASSIGN(const Range range, MoveRow(tag, wanted, use));
-  given_[tag.name] = range.end;
+  watch_.Moved(tag.name, table_.RowBefore(range.end));
   return range;
 }
 

@@ -1,4 +1,4 @@
-// The text of a failed call's error: a table of every cause, in every form of a call.
+// Tests the error text of failed calls, for every cause and every form of a call.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 using Kind = Behaviour::Kind;
 using testing::ContainsRegex;
 
-// What the server does before the call that fails.
+// The server's behaviour before the call that fails.
 enum class Before { kAnswers, kAnswersThenCloses, kNothing };
 
 struct Cause {
@@ -28,7 +28,7 @@ Cause Refused(const char* name, Reason reason, const char* said, Code code = Cod
   return {name, {.kind = Kind::kRefuse, .reason = reason}, said, code};
 }
 
-// Causes in the answer to a request for ids.
+// Returns causes in the answer to a request for ids.
 std::vector<Cause> InAnswers() {
   return {
       {"Silent", {.kind = Kind::kSilent}, " did not answer after [0-9]+"},
@@ -51,7 +51,7 @@ std::vector<Cause> InAnswers() {
   };
 }
 
-// Causes in the first connection, before a request for ids.
+// Returns causes on the first connection, before a request for ids.
 std::vector<Cause> InIntroductions() {
   return {
       {"Foreign",

@@ -27,7 +27,8 @@ class BlackHole {
     address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     const int listener = Socket();
     if (bind(listener, Generic(), sizeof address_) != 0 || listen(listener, 0) != 0) Give("bind");
-    // More than fit: the others retry, and would take every place that became free.
+    // More connections than fit in the queue. The remaining ones retry, and would take every place
+    // that becomes free.
     for (int i = 0; i < kFillers; ++i) connect(Socket(), Generic(), sizeof address_);
     if (!Eventually(Milliseconds(60'000), [&] { return IsFull(listener); })) Give("fill");
   }

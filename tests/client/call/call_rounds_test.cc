@@ -1,4 +1,4 @@
-// Rounds and retry budget of calls, with scripted outcomes and a virtual clock.
+// Tests the rounds and the retry budget of calls, with scripted outcomes and a virtual clock.
 
 #include <set>
 #include <string>
@@ -28,11 +28,11 @@ TEST_F(CallTest, StopsRetryingWhenTheBudgetIsUsedUp) {
   EXPECT_GT(fleet.counters().retries_denied, 0u);
 }
 
-// Calls that were all in flight on one connection when the first of them timed out.
+// Calls that were in flight on the same connection when the first of them timed out.
 class MovedCallsTest : public CallTest {
  protected:
-  // Ends `calls` calls at server 1 by a timeout, while server 2 answers or not. Returns how many
-  // are retried.
+  // Ends this number of calls at server 1 by a timeout. Returns the number of retried calls.
+  // `another_answers`: whether server 2 answers in the meantime.
   int Moved(int calls, bool another_answers) {
     sent().clear();
     std::vector<Begun> held;
@@ -47,7 +47,7 @@ class MovedCallsTest : public CallTest {
     return moved;
   }
 
-  // Server 2 is used only after server 1.
+  // Returns a fleet that uses server 2 only after server 1.
   Fleet& OneAndASpare() {
     KnownServer spare = At(2);
     spare.disabled = true;

@@ -1,4 +1,4 @@
-// The failover of a call, with scripted outcomes and a virtual clock.
+// Tests the failover of a call, with scripted outcomes and a virtual clock.
 
 #include <set>
 #include <string>
@@ -67,8 +67,7 @@ TEST_F(CallTest, AsksNoOtherServerForALeaseAfterAClosedIdleConnection) {
   stale.was_pooled = true;
   for (const bool in_backoff : {false, true}) {
     Of({At(1), At(2)});
-    const Begun call = Begin(
-        {.method = Ask::Method::kLease, .tag = "lease", .lease = std::make_shared<LeaseAsk>()});
+    const Begun call = Begin({.tag = "lease", .route = std::make_shared<Route>()});
     ASSERT_EQ(InFlight(), 1u);
     const ServerPtr first = sent().front().server;
     if (in_backoff) first->connect_at = Now() + Micros(20'000);
@@ -84,9 +83,7 @@ TEST_F(CallTest, AsksNoOtherServerForALeaseAfterAClosedIdleConnection) {
 TEST_F(CallTest, FailsARequestToOneServerIfItIsUnreachable) {
   Of({At(1), At(2)});
   const Begun call =
-      Begin({.method = Ask::Method::kRenewLease,
-             .tag = "lease",
-             .lease = std::make_shared<LeaseAsk>(LeaseAsk{.only_server = At(2).address})});
+      Begin({.tag = "lease", .route = std::make_shared<Route>(Route{.only = At(2).address})});
   ASSERT_EQ(InFlight(), 1u);
   EXPECT_EQ(End(kUnreachable)->name, At(2).address);
   EXPECT_TRUE(call.ended());

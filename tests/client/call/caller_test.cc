@@ -1,4 +1,4 @@
-// The turns of the IO thread, with a clock that only the test advances.
+// Tests the turns of the IO thread, with a clock that only the test advances.
 
 #include "client/call/caller.h"
 
@@ -17,7 +17,7 @@
 namespace firn::client {
 namespace {
 
-// A clock that counts how often it was read; each turn reads it at least once.
+// A clock that counts its reads. Each turn reads it at least once.
 class WatchedClock final : public Clock {
  public:
   WallMs Wall() const override { return WallMs(1'700'000'000'000); }

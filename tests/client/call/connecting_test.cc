@@ -1,5 +1,5 @@
-// Servers that misbehave before the first request for ids: while the client connects, or in the
-// answer to status. In every form of a call.
+// Tests servers that misbehave before the first request for ids: while the client connects, or in
+// the answer to the status request. Runs for every form of a call.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ using Kind = Behaviour::Kind;
 
 constexpr int kCallsMax = 50;
 
-// Two servers, the first of them a bad one.
+// Two servers, of which the first misbehaves.
 class PairRig : public ClientRig {
  public:
   explicit PairRig(CallForm form) : ClientRig(2, form) {
@@ -21,7 +21,7 @@ class PairRig : public ClientRig {
     options.attempt_limit = kShortAttempt;
   }
 
-  // Calls until a call was answered that had tried the bad server first. Returns the failed
+  // Makes calls until one was answered that had tried the bad server first. Returns the failed
   // attempt.
   CallAttempt AskBad(const std::string& bad) {
     for (int i = 0; i < kCallsMax; ++i) {
@@ -71,7 +71,7 @@ TEST_P(ConnectingTest, AnUnacceptedConnectionCountsTwice) {
       << "three failures in a row eject it, and so do two of these";
 }
 
-// Calls that fail at once are repeated at once, as by a program in a loop.
+// Repeats calls that fail at once, like a program in a loop.
 void ExpectFewConnections(ClientRig& rig, const std::function<uint64_t()>& begun) {
   const BootMs before = TestNow();
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(rig.GetId({.deadline = Milliseconds(25)}).ok());
@@ -88,7 +88,7 @@ TEST_P(ConnectingTest, LimitsConnectsToAServerThatRefuses) {
   EXPECT_TRUE(Eventually(Milliseconds(60'000), [&] { return rig.GetId().ok(); }));
 }
 
-// Like a load balancer without a backend.
+// A load balancer without a backend behaves like this.
 TEST_P(ConnectingTest, LimitsConnectsToAServerThatClosesAtTheFirstRequest) {
   ClientRig rig(1, GetParam());
   rig.server(0).Behave({.kind = Kind::kClose, .in_status = true});
@@ -97,7 +97,7 @@ TEST_P(ConnectingTest, LimitsConnectsToAServerThatClosesAtTheFirstRequest) {
   EXPECT_TRUE(Eventually(Milliseconds(60'000), [&] { return rig.GetId().ok(); }));
 }
 
-// How a server answers the status request, and the resulting end of the attempt.
+// A server's answer to the status request, and the resulting end of the attempt.
 struct Introduction {
   const char* name;
   Behaviour::Kind kind;

@@ -1,4 +1,4 @@
-// Connections to one of several addresses of this machine.
+// Tests connections to one of several addresses of this machine.
 
 #include "client/call/connector.h"
 
@@ -104,7 +104,7 @@ TEST_F(ConnectorTest, ReportsNothingAfterStop) {
   EXPECT_FALSE(told);
 }
 
-// A listener that accepts no connection until TakeConnections: then the kernel's second try
+// A listener that accepts no connection before TakeConnections. The kernel's second try then
 // succeeds.
 class SlowListener {
  public:

@@ -1,4 +1,4 @@
-// Failover cases that tests/conformance does not play, in both forms of a call.
+// Tests failover cases that tests/conformance does not cover, in both forms of a call.
 
 #include <memory>
 #include <set>

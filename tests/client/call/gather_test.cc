@@ -1,4 +1,4 @@
-// Calls that share a turn, and callers that are woken together.
+// Tests calls that share a turn, and callers that are woken together.
 
 #include <atomic>
 #include <future>
@@ -139,7 +139,7 @@ TEST_F(GatherTest, ALateAnswerDelaysNoOtherCaller) {
   fleet_.Apply({.servers = {{.address = server_.address()}}});
   server_.Behave({.delay = Milliseconds(300)});
   const auto deadline = [](Milliseconds time) { return SystemClock().BootMicros() + Micros(time); };
-  // Both wait for one bell, and end after 100 ms and 300 ms.
+  // Both wait for the same bell, and end after 100 ms and 300 ms.
   CallPtr hasty, patient;
   std::promise<void> started;
   caller_.Post([&] {

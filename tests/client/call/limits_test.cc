@@ -1,9 +1,8 @@
-// Limits of a call: its deadline includes everything that it waits for, and a call that is refused
-// locally sends nothing.
+// Tests limits of a call: its deadline includes every wait, and a call that the client refuses
+// sends no request.
 
 #include <future>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -14,7 +13,7 @@
 namespace firn {
 namespace {
 
-// Prefetched ids that never arrive, and are waited for until the call's deadline.
+// A supply whose prefetched ids never arrive. A call waits for them until its deadline.
 class LateSupply final : public LocalSupply {
  public:
   explicit LateSupply(Milliseconds deadline) : deadline_(deadline) {}
@@ -51,21 +50,6 @@ TEST(MakeTest, FailsIfTheOptionsAreInvalid) {
     EXPECT_EQ(anyway.status(), client.status());
     EXPECT_EQ(anyway.GetId("order").status(), client.status());
   }
-}
-
-TEST(MakeTest, ReportsThatATagCannotBePrefetched) {
-  FakeServer server;
-  server.Behave({.kind = Behaviour::Kind::kRefuse, .reason = Reason::kRejected});
-  std::promise<std::string> told;
-  std::once_flag once;
-  Client client({.servers = ListOf({&server}),
-                 .local_ranges = LocalRanges({LocalTag::Segment("order")}),
-                 .on_event = [&](const ClientEvent& event) {
-                   if (event.kind != ClientEvent::Kind::kNotPrefetched) return;
-                   std::call_once(once, [&] { told.set_value(event.detail); });
-                 }});
-  EXPECT_FALSE(client.GetId("order").ok());
-  EXPECT_NE(told.get_future().get().find("tag 'order'"), std::string::npos);
 }
 
 TEST(MakeTest, ReturnsAUsableClient) {

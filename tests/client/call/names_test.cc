@@ -1,4 +1,4 @@
-// Servers that are listed by name. This program replaces the system's getaddrinfo by its own.
+// Tests servers that are listed by name. This program replaces the system's getaddrinfo.
 
 #include <condition_variable>
 #include <cstdlib>
@@ -33,7 +33,7 @@ class Names {
     const std::lock_guard lock(mutex_);
     hosts_[name] = std::move(hosts);
   }
-  // While `held`, lookups get no answer.
+  // Makes lookups wait for their answer while `held`.
   void Hold(bool held) {
     const std::lock_guard lock(mutex_);
     held_ = held;

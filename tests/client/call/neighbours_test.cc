@@ -1,4 +1,4 @@
-// Calls that share a connection: the outcome of one does not affect the others.
+// Tests that the outcome of a call does not affect other calls on the same connection.
 
 #include <future>
 #include <thread>
@@ -128,7 +128,7 @@ class TwoServersTest : public NeighboursTest {
   TwoServersTest() : NeighboursTest(2) {}
 };
 
-// To meet its deadline, a call leaves a queue that moves too slowly.
+// A call fails over if its connection's queue moves too slowly to meet its deadline.
 TEST_P(TwoServersTest, FailsOverWhenTheQueueMovesTooSlowly) {
   rig_.options.attempt_limit = Milliseconds(400);
   ASSERT_TRUE(rig_.GetId().ok());

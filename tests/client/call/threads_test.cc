@@ -1,4 +1,4 @@
-// The client's own threads, and the callbacks and hooks that run on them.
+// Tests the client's threads, and the callbacks and hooks that run on them.
 
 #include <atomic>
 #include <csignal>
@@ -29,7 +29,7 @@ std::set<std::string> Threads() {
   return all;
 }
 
-// Whether the thread accepts the signal, if it still exists.
+// Returns whether the thread accepts the signal. False if the thread no longer exists.
 bool Takes(const std::string& thread, int signal) {
   std::ifstream status(thread + "/status");
   for (std::string line; std::getline(status, line);) {
@@ -49,7 +49,7 @@ TEST(ThreadsTest, BlockAllSignalsExceptThoseOfTheirOwnFaults) {
     for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGALRM, SIGCHLD}) {
       EXPECT_FALSE(Takes(thread, signal)) << thread << " takes " << signal;
     }
-    // A new thread blocks all signals for a moment.
+    // A new thread blocks all signals for a short time.
     EXPECT_TRUE(Eventually(kPatience, [&] { return Takes(thread, SIGSEGV); })) << thread;
   }
   EXPECT_GE(own, 2);
@@ -104,7 +104,19 @@ TEST(ThreadsDeathTest, DestroyingAClientInItsOwnCallbackEndsTheProgram) {
   EXPECT_DEATH(call(), "a client was destroyed in one of its own callbacks");
 }
 
-// A client whose callbacks all run on an executor.
+TEST(ThreadsDeathTest, DestroyingAClientInItsEventHookEndsTheProgram) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto destroy = [] {
+    std::unique_ptr<Client> client;
+    client = std::make_unique<Client>(
+        ClientOptions{.servers = "list://127.0.0.1:1",
+                      .on_event = [&client](const ClientEvent&) { client.reset(); }});
+    while (client != nullptr) static_cast<void>(client->GetId("order"));
+  };
+  EXPECT_DEATH(destroy(), "a client was destroyed in one of its own callbacks");
+}
+
+// A client whose callbacks run on an executor.
 class CallbacksElsewhereTest : public testing::Test {
  protected:
   CallbacksElsewhereTest() {
@@ -165,7 +177,7 @@ TEST_F(CallbacksElsewhereTest, PassesExceptionsToTheProgramsExecutor) {
   EXPECT_TRUE(rig_.GetId().ok());
 }
 
-// As if the executor's queue were full, or it had been shut down.
+// The executor's queue may be full, or the executor may have been shut down.
 TEST_F(CallbacksElsewhereTest, RunsACallbackThatTheExecutorRefuses) {
   rig_.options.callbacks = [](const std::function<void()>&) { throw std::runtime_error("full"); };
   std::promise<Result<int64_t>> id;

@@ -1,4 +1,4 @@
-// How a client distributes the calls of many threads over servers.
+// Tests how a client distributes the calls of many threads over servers.
 
 #include <algorithm>
 #include <cmath>
@@ -44,8 +44,8 @@ class BalanceTest : public testing::Test {
     };
     rig_.options.servers_max = 0;
     // A fake server answers the requests of a connection one after another. With fewer connections,
-    // waiting would dominate its latency. So each thread has a connection, and a tag of its own,
-    // because calls for one tag share a connection.
+    // waiting would dominate its latency. So each thread has its own connection. It also has its
+    // own tag, because calls for the same tag share a connection.
     rig_.options.connections = kThreads;
     for (FakeServer* server : rig_.servers()) server->Behave({.delay = kAnswerTime});
     rig_.client();
@@ -71,8 +71,8 @@ class BalanceTest : public testing::Test {
     return shares;
   }
 
-  // Expects that in some round each share is within a tenth of what it should be. (A server that
-  // the machine delays in a round rightly gets fewer calls.)
+  // Expects that in some round each server's share is within a tenth of the wanted one. (A server
+  // that the machine delays in a round correctly gets fewer calls.)
   void ExpectWithinATenth(const std::vector<double>& wanted) {
     std::string seen;
     for (int round = 0; round < kRounds; ++round) {

@@ -1,4 +1,4 @@
-// Servers that calls avoid: how many there may be, and how they return.
+// Tests servers that calls avoid: their maximum number, and their recovery.
 
 #include <algorithm>
 #include <map>
@@ -19,9 +19,9 @@ const Outcome kStrange = Outcome::Of(AttemptEnd::kWrongService, "it is another c
 
 class ComebackTest : public FleetTest {
  protected:
-  // The servers that the fleet wants to be probed now.
+  // Returns the servers that must be probed now.
   std::vector<ServerPtr> Probes() { return fleet_->TakeProbes(Now()); }
-  // The time until the next probe, rounded up to seconds. The probe then fails.
+  // Returns the time until the next probe, rounded up to seconds. Then lets the probe fail.
   Milliseconds UntilNextProbe() {
     for (Milliseconds waited{0}; waited < kAtMost; waited += Milliseconds(1'000)) {
       const auto probes = Probes();

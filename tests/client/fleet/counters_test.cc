@@ -11,7 +11,7 @@ class CountersTest : public FleetTest {
  protected:
   CountersTest() { Of({At(1), At(2), At(3), At(4)}); }
 
-  // By how much each of these counters rises during `what`.
+  // Returns by how much each of these counters rises during `what`.
   template <size_t n>
   std::array<uint64_t, n> Grown(uint64_t ClientCounters::*const (&which)[n],
                                 const std::function<void()>& what) {

@@ -53,11 +53,11 @@ class FleetTest : public testing::Test {
     ADD_FAILURE() << "it is not asked";
     return nullptr;
   }
-  // Latencies are all equal, so they do not influence which server is picked.
+  // Ends an attempt. All latencies are equal, so they do not influence the picks.
   void End(const ServerPtr& server, const Outcome& outcome, std::string_view tag = "order") {
     fleet_->Done(*server, tag, outcome, options_.attempt_limit, Now());
   }
-  // Makes `calls` calls that are all answered. Returns how often each server was picked.
+  // Makes this number of calls, which are all answered. Returns how often each server was picked.
   std::map<std::string, int> Asked(int calls = 60, std::string_view tag = "order") {
     std::map<std::string, int> asked;
     for (int i = 0; i < calls; ++i) {

@@ -1,5 +1,6 @@
-// A fleet that many threads use at once: calls that succeed and fail, changing lists, probes and
-// lookups. The thread sanitizer finds data races, and the counters at the end find lost attempts.
+// Tests a fleet that many threads use at the same time, with successful and failed calls, changing
+// lists, probes and lookups. The thread sanitizer finds data races, and the counters at the end
+// show lost attempts.
 
 #include <atomic>
 #include <string>

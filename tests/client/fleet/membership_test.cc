@@ -144,7 +144,7 @@ TEST_F(MembershipTest, LeavesAnEjectedServerEjected) {
   EXPECT_EQ(server.Standing(), ServerHealth::kEjected);
 }
 
-TEST(TagLimitsTest, NameWhatAServerTemporarilyCannotServe) {
+TEST(TagLimitsTest, ListTheTagsThatAServerTemporarilyCannotServe) {
   const TagSet own = {"invoice"};
   TagLimits limits;
   EXPECT_EQ(limits.For("order", own, kNow), ServerHealth::kHealthy);

@@ -1,5 +1,5 @@
-// The classes that decide about servers and retries: health, latency, retry budget, the server's
-// cluster, and its plausible ids.
+// Tests the classes that decide about servers and retries: health, latency, retry budget, the
+// server's cluster, and plausible ids.
 
 #include <gtest/gtest.h>
 
@@ -212,12 +212,12 @@ class IdCheckTest : public testing::Test {
  protected:
   IdCheckTest() { facts_.timed = {"order"}; }
 
-  // An id of the layout whose time is `after` after the server's clock, kWall.
+  // Returns an id of the layout whose time is `after` ahead of the server's clock, kWall.
   int64_t IdAt(Milliseconds after) const {
     const Layout layout = Layout::Parse(facts_.layout).value();
     return layout.Pack({.tick = layout.TickAt(kWall + after), .machine = MachineId(1)}).value();
   }
-  // Whether the check accepts one id, `later` after the server reported its clock.
+  // Returns whether the check accepts this id, `later` after the server has reported its clock.
   bool Takes(int64_t id, const std::string& tag = "order", Milliseconds later = Milliseconds(0)) {
     facts_.wall = kWall;
     const IdCheck check(facts_, kStart);
@@ -285,7 +285,7 @@ TEST(AnswerTest, AcceptsAscendingRuns) {
   using Runs = std::vector<IdRun>;
   const Runs kGood[] = {{{1, 10, 1}}, {{1, 4, 1}, {5, 6, 1}}, {{1, 5, 3}, {14, 5, 2}}};
   for (const Runs& runs : kGood) EXPECT_EQ(FaultOf(runs, 10), std::nullopt);
-  const Runs kBad[] = {{{1, 5, 1}, {1, 5, 1}},  // the same run twice
+  const Runs kBad[] = {{{1, 5, 1}, {1, 5, 1}},  // a duplicate run
                        {{1, 5, 1}, {5, 5, 1}},  // one id in both
                        {{6, 5, 1}, {1, 5, 1}},  // descending
                        {{1, 5, 2}, {2, 5, 2}},  // one within the other

@@ -1,4 +1,4 @@
-// The servers of a large cluster that one client uses.
+// Tests the subset of a large cluster's servers that a client uses.
 
 #include "client/fleet/subset.h"
 
@@ -46,7 +46,7 @@ std::map<int, int> ClientsOf(const std::vector<Listed>& cluster, uint64_t client
 }
 
 TEST(SubsetTest, AllServersHaveAboutAsManyClients) {
-  // 1,600 each, with a standard deviation of 37.
+  // Each server should have 1,600 clients, with a standard deviation of 37.
   for (const auto& [number, clients] : ClientsOf(Cluster(kServers), 10'000)) {
     EXPECT_NEAR(clients, 1'600, 190) << number;
   }

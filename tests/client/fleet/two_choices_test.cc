@@ -49,7 +49,7 @@ class Picks {
   const TwoChoices choices_;
 };
 
-// The share of `picks` that each server gets while no call is in flight.
+// Returns each server's share of `picks` while no call is in flight.
 std::vector<double> SharesOf(const std::vector<Load>& loads, int picks = 30'000) {
   Picks from(loads);
   std::vector<double> shares(loads.size());
@@ -57,8 +57,8 @@ std::vector<double> SharesOf(const std::vector<Load>& loads, int picks = 30'000)
   return shares;
 }
 
-// Returns each server's share of the calls of `callers` who call again as soon as they are
-// answered. A call takes `service_us`, independently of other calls at the server.
+// Returns each server's share of calls. Each of `callers` makes its next call as soon as the last
+// one is answered. A call takes `service_us`, independently of other calls at the server.
 std::vector<double> SharesInUse(std::vector<Load> loads, const std::vector<double>& service_us,
                                 int callers, int calls = 30'000) {
   using End = std::pair<double, size_t>;

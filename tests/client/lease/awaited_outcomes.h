@@ -13,7 +13,7 @@
 
 namespace firn {
 
-// The outcomes of a lessee's requests, for tests that wait for each.
+// Collects the outcomes of a lessee's requests, for tests that wait for each outcome.
 class AwaitedOutcomes final : public LeaseOutcomes {
  public:
   void Post(uint64_t number, LeaseOutcome outcome) override {

@@ -6,7 +6,7 @@
 
 namespace firn {
 
-// How a fake server answers requests for leases.
+// A fake server's answers to requests about leases.
 struct FakeLeases {
   enum class Answer {
     kTerms,    // grants, extends or ends the lease
@@ -15,7 +15,7 @@ struct FakeLeases {
     kRevoked,
     kAnotherServers,  // names `server` as the lease's server
     kNoLeases,
-    kLaterFault,  // a LeaseFault of a later version of the contract
+    kLaterFault,  // a LeaseFault that only a later version of the contract defines
     kNoMethod,    // like a server of a version before leases
     kClaiming     // a refusal NOT_READY that says that no other server may help
   };
@@ -24,7 +24,7 @@ struct FakeLeases {
   int machine = 7;
   std::string named = "10.0.0.1:7609";  // server in its terms
 
-  // Throws the answer's LeaseRefusal, if it is one.
+  // Throws the LeaseRefusal if the answer is a refusal.
   void Refuse() const;
   // Like Refuse; otherwise sets terms for one minute from now.
   void Promise(const std::string& lease, wire::LeaseTerms& out) const;

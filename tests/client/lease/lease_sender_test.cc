@@ -1,6 +1,4 @@
-// A lessee's requests to servers that misbehave.
-
-#include "client/lease_sender.h"
+// Tests a lessee's requests to servers that misbehave.
 
 #include <algorithm>
 #include <memory>
@@ -8,94 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include <gtest/gtest.h>
-
-#include "client/client.h"
-#include "common/time/clock.h"
-#include "tests/client/fake_server.h"
-#include "tests/client/lease/awaited_outcomes.h"
-#include "tests/support/process.h"
+#include "tests/client/lease/lease_sender_rig.h"
 
 namespace firn {
 namespace {
-
-using LeaseAnswer = FakeLeases::Answer;
-using Got = LeaseOutcome::Kind;
-using client::LeaseSender;
-
-const std::string kLeaseToken = "0123456789abcdef0123456789abcdef", kThisTurn(32, 'a'),
-                  kLastTurn(32, 'b');
-
-class LeaseSenderTest : public testing::Test {
- protected:
-  LeaseSenderTest() : LeaseSenderTest(3) {}
-  explicit LeaseSenderTest(size_t servers) {
-    for (size_t i = 0; i < servers; ++i) {
-      servers_.push_back(std::make_unique<FakeServer>());
-      servers_[i]->BehaveAboutLeases({.machine = static_cast<int>(i) + 1});
-    }
-  }
-
-  ClientOptions options() const {
-    std::vector<FakeServer*> all;
-    for (const auto& server : servers_) all.push_back(server.get());
-    return {.servers = ListOf(all), .tls = FakeServer::Tls()};
-  }
-  LeaseSender& sender() {
-    if (sender_ == nullptr) sender_ = std::make_unique<LeaseSender>(options());
-    return *sender_;
-  }
-
-  LeaseOutcome Ask(const LeaseRequest& request) {
-    sender().Send(++number_, request, outcomes_);
-    return outcomes_->Await(number_);
-  }
-  static LeaseRequest Grant() {
-    return {.kind = LeaseRequest::Kind::kGrant,
-            .clock = SystemClock().Wall(),
-            .token = kLeaseToken,
-            .name = "shop",
-            .ahead = Milliseconds(60'000)};
-  }
-  static LeaseRequest Renewal(const std::string& server) {
-    return {.kind = LeaseRequest::Kind::kRenew,
-            .clock = SystemClock().Wall(),
-            .ahead = Milliseconds(60'000),
-            .lease = "L",
-            .server = server,
-            .turn = kThisTurn,
-            .acknowledged = kLastTurn};
-  }
-  // Sets the answer of all servers but one.
-  void AllBut(size_t one, LeaseAnswer answer) {
-    for (size_t i = 0; i < servers_.size(); ++i) {
-      if (i != one) servers_[i]->BehaveAboutLeases({.answer = answer});
-    }
-  }
-  std::vector<std::string> AllRequests() const {
-    std::vector<std::string> all;
-    for (const auto& server : servers_) {
-      for (const std::string& request : server->LeaseRequests()) all.push_back(request);
-    }
-    return all;
-  }
-  // The index of the only server that has received a request.
-  size_t Asked() const {
-    size_t asked = servers_.size();
-    for (size_t i = 0; i < servers_.size(); ++i) {
-      if (servers_[i]->LeaseRequests().empty()) continue;
-      EXPECT_EQ(asked, servers_.size()) << "more than one server was asked";
-      asked = i;
-    }
-    EXPECT_LT(asked, servers_.size()) << "no server was asked";
-    return asked;
-  }
-
-  std::vector<std::unique_ptr<FakeServer>> servers_;
-  std::unique_ptr<LeaseSender> sender_;
-  const std::shared_ptr<AwaitedOutcomes> outcomes_ = std::make_shared<AwaitedOutcomes>();
-  uint64_t number_ = 0;
-};
 
 TEST_F(LeaseSenderTest, ReturnsTheTermsAndTheServerThatGrantedThem) {
   const LeaseOutcome outcome = Ask(Grant());
@@ -122,7 +36,7 @@ TEST_F(LeaseSenderTest, RenewsAndReleasesAtTheLeasesServerOnly) {
   }
 }
 
-TEST_F(LeaseSenderTest, PassesOnWhatTheLeasesServerAnswers) {
+TEST_F(LeaseSenderTest, ReturnsTheAnswerOfTheLeasesServer) {
   const auto answered = [&](LeaseAnswer answer) {
     servers_[1]->BehaveAboutLeases({.answer = answer});
     return Ask(Renewal(servers_[1]->address())).kind;
@@ -219,7 +133,7 @@ TEST_F(LeaseSenderTest, RepeatsALostGrantAtTheServerThatMayHaveGrantedIt) {
   EXPECT_EQ(Ask(Grant()).kind, Got::kNoAnswer);
   EXPECT_EQ(Asked(), asked);
   EXPECT_EQ(servers_[asked]->LeaseRequests().size(), 2u);
-  // It is tried once more, then any other server.
+  // The request is retried there once, then at any other server.
   servers_[asked]->Down();
   for (const auto& server : servers_) server->Behave(Behaviour::Kind::kServe);
   EXPECT_EQ(Ask(Grant()).kind, Got::kTerms);
@@ -298,50 +212,6 @@ TEST_F(LeaseSenderTest, ARepetitionOfARequestUnderWayChangesNothing) {
   for (int i = 0; i < 5; ++i) sender().Send(1, Grant(), outcomes_);
   EXPECT_EQ(outcomes_->Await(1).kind, Got::kTerms);
   EXPECT_EQ(AllRequests().size(), 1u);
-}
-
-TEST_F(LeaseSenderTest, AClientOpensAGeneratorThatOutlivesIt) {
-  auto client = std::make_unique<Client>(options());
-  Result<std::unique_ptr<LocalGenerator>> opened =
-      client->OpenGenerator({.name = "shop"}, kPatience);
-  ASSERT_TRUE(opened.ok()) << opened.status();
-  client.reset();
-  const std::unique_ptr<LocalGenerator> generator = *std::move(opened);
-  const size_t asked = Asked();
-  const Result<int64_t> id = generator->Next();
-  ASSERT_TRUE(id.ok()) << id.status();
-  EXPECT_EQ(Layout::Firn().Unpack(*id)->machine, MachineId(static_cast<uint32_t>(asked) + 1));
-}
-
-TEST_F(LeaseSenderTest, AClientSaysWhyThereIsNoLease) {
-  AllBut(servers_.size(), LeaseAnswer::kNoLeases);
-  Client client(options());
-  const auto opened = client.OpenGenerator({.name = "shop"}, Milliseconds(3'000));
-  EXPECT_EQ(opened.status().code(), Code::kUnavailable);
-  EXPECT_NE(opened.status().message().find("as the test says"), std::string::npos)
-      << opened.status();
-}
-
-TEST_F(LeaseSenderTest, AClientRefusesOptionsThatNoServerAccepts) {
-  Client client(options());
-  for (const std::string& name : {std::string(), std::string(65, 'n'), std::string("a shop"),
-                                  std::string("a\n"), std::string("caf\xc3\xa9")}) {
-    EXPECT_EQ(client.OpenGenerator({.name = name}).status(),
-              Invalid("the name of a lease must have 1 to 64 letters, digits or characters of "
-                      "-_.:/@"));
-  }
-  for (const int64_t ahead : {0, 1'999, 86'400'001}) {
-    EXPECT_EQ(client.OpenGenerator({.name = "shop", .ahead = Milliseconds(ahead)}).status(),
-              Invalid("`ahead` of a lease is " + std::to_string(ahead) +
-                      " ms; it must be 2000 to 86400000 ms"));
-  }
-  EXPECT_TRUE(AllRequests().empty());
-  for (const int64_t ahead : {2'000, 86'400'000}) {
-    EXPECT_TRUE(
-        client
-            .OpenGenerator({.name = std::string(64, 'n'), .ahead = Milliseconds(ahead)}, kPatience)
-            .ok());
-  }
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ LeaseOutcome LeaseServerModel::Release(const LeaseRequest& ask) {
     lease.gone = true;
     return {.kind = LeaseOutcome::Kind::kGone};
   }
-  Free(ask.lease, lease, std::max(layout_.StartOf(ask.used + 1), lease.from));
+  Free(ask.lease, lease, std::max(layout_.StartOf(*ask.used + 1), lease.from));
   leases_.erase(found);
   return {.kind = LeaseOutcome::Kind::kReleased};
 }
@@ -196,7 +196,7 @@ void LesseeWorld::Step() {
   }
 }
 
-// Requests and answers are lost, duplicated and delayed.
+// Delivers requests and answers, of which some are lost, duplicated or delayed.
 void LesseeWorld::Deliver(Program& program) {
   auto& asks = program.sent->asks;
   while (!asks.empty() && !Once(3)) {

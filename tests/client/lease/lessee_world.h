@@ -15,15 +15,16 @@
 
 namespace firn {
 
-// Rules of a server that a test can break, to show that the checks detect it.
+// Rules that a test can make a server break, to show that the checks detect it.
 enum class LeaseFault : uint8_t {
   kNone,
-  kExtendsForeign,   // a lease is extended although its slot has another holder
-  kIgnoresBounds,    // a slot is claimed before its bound
-  kForgetsPromises,  // an expired lease's slot is free now, not at the promise
+  kExtendsForeign,   // extends a lease although its slot has another holder
+  kIgnoresBounds,    // claims a slot before its bound
+  kForgetsPromises,  // frees an expired lease's slot at once, not at the granted end
 };
 
-// A server and a registry of `kSlots` machine ids, by the rules of leases. Its clock is right.
+// A server and a registry of `kSlots` machine ids, which follow the rules of leases. The server's
+// clock is correct.
 class LeaseServerModel {
  public:
   static constexpr uint32_t kSlots = 3;
@@ -31,11 +32,11 @@ class LeaseServerModel {
   LeaseServerModel(LeaseFault fault, SeededEntropy& entropy) : fault_(fault), entropy_(entropy) {}
 
   LeaseOutcome Answer(const LeaseRequest& ask, WallMs now);
-  // Ends the leases whose promise has passed.
+  // Removes leases whose granted end has passed.
   void Expire(WallMs now);
   // Forgets every lease; the slots keep their bounds.
   void Crash() { leases_.clear(); }
-  // Ends a lease as if another holder had taken its slot.
+  // Ends a lease, as if another holder had taken its slot.
   void FindForeign(WallMs now);
 
   size_t leases() const { return leases_.size(); }

@@ -1,4 +1,4 @@
-// Lessees under random faults: no id is issued twice, and each lessee's ids rise.
+// Tests lessees under random faults: no id is issued twice, and each lessee's ids rise.
 
 #include "tests/client/lease/lessee_world.h"
 
@@ -8,7 +8,8 @@ namespace firn {
 namespace {
 
 constexpr uint64_t kSeeds = 12;
-// Two lessees of one machine id must also draw the same tick and sequence: that is rare.
+// A fault shows only if two lessees of a machine id also draw the same tick and sequence, which is
+// rare.
 constexpr uint64_t kSeedsWithFault = 100;
 constexpr int kSteps = 4'000;
 

@@ -16,7 +16,7 @@
 namespace firn {
 namespace {
 
-// A server in this process, which answers on a thread of its own.
+// A server in this process, which answers on separate threads.
 class ServerHere final : public LeaseTransport {
  public:
   ~ServerHere() override {

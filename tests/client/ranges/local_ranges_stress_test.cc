@@ -1,5 +1,5 @@
-// Many threads take ids while answers arrive: every id is returned at most once, and ids are lost
-// only if they are dropped or left in memory.
+// Tests many threads that take ids while answers arrive. Every id is returned at most once, and ids
+// are lost only if they are dropped or left in memory.
 
 #include <algorithm>
 #include <atomic>
@@ -44,7 +44,7 @@ class AnsweringThread {
 void TakeInto(LocalSupply& supply, std::vector<int64_t>& ids) {
   while (ids.size() < kIdsMax) {
     std::optional<int64_t> id = supply.TryTake("order");
-    // Every second thread that finds nothing waits for the fetch in progress.
+    // Every second thread without an id waits for the fetch in progress.
     if (!id && ThreadIndex() % 2 == 0) id = supply.AwaitAndTake("order", Milliseconds(1));
     if (id) {
       ids.push_back(*id);

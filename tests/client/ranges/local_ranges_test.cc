@@ -25,7 +25,7 @@ class LocalRangesTest : public testing::Test {
 
   // Takes one id; returns 0 if there is none.
   int64_t Take(std::string_view tag = "order") { return supply_->TryTake(tag).value_or(0); }
-  // Takes all ids until there are none; returns their number. They must ascend.
+  // Takes all ids, which must ascend, and returns their number.
   int64_t TakeAll() {
     int64_t count = 0;
     bool ascend = true;
@@ -83,7 +83,7 @@ TEST_F(LocalRangesTest, StartsTheNextFetchAtOnceIfHalfABufferDoesNotLast) {
     Take();
     clock_.Advance(Milliseconds(30));  // duration of the fetch
     fetcher_.Answer();
-    TakeAll();  // takes no time
+    TakeAll();  // the virtual clock does not advance
   }
   clock_.Advance(Milliseconds(30));
   fetcher_.Answer();

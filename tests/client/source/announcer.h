@@ -13,9 +13,8 @@
 
 namespace firn {
 
-// Registers servers, and operators' settings of them, in a real registry, for tests of clients. The
-// servers do not exist. One thread; the destructor ends the session and so removes the
-// nodes.
+// Registers servers that do not exist, and operators' settings of them, in a real registry, for
+// tests of clients. Used by one thread. The destructor ends the session, which removes the nodes.
 class Announcer {
  public:
   explicit Announcer(const std::string& registry, Milliseconds session = Milliseconds(2000)) {
@@ -27,7 +26,7 @@ class Announcer {
     Must(registry_->Connect(Milliseconds(60'000)));
   }
 
-  // Creates a cluster with one machine id; returns its uuid.
+  // Creates a cluster with one machine id and returns its uuid.
   std::string MakeCluster() {
     Must(registry_->PrepareRoot());
     Must(firn::MakeCluster(*registry_, {.workers = 1}, SystemEntropy()));

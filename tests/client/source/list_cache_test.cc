@@ -83,7 +83,7 @@ TEST_F(ListCacheTest, RefusesAListOfAnotherRegistry) {
 TEST_F(ListCacheTest, AFailedWriteLeavesTheFileUnchanged) {
   ASSERT_TRUE(cache_.Write(ListOf("10.0.0.7:7609")).ok());
   const std::string before = Bytes();
-  fs::create_directory(cache_.draft());  // in the way
+  fs::create_directory(cache_.draft());  // makes writing the draft fail
   EXPECT_FALSE(cache_.Write(ListOf("10.0.0.8:7609")).ok());
   EXPECT_EQ(Bytes(), before);
   EXPECT_EQ(ListCache(folder_ / "nowhere/servers", "r").Write({}).code(), Code::kNotFound);

@@ -63,7 +63,7 @@ TEST_F(ListGateTest, ReportsTheCachedListAndThenTheRegistrys) {
   EXPECT_TRUE(recorder_.last().from_cache);
   gate->Offer(ListOf({}));
   EXPECT_EQ(recorder_.count(), 1u);
-  gate->Offer(ListOf({"a:1", "b:1"}));  // the same list, but from the registry
+  gate->Offer(ListOf({"a:1", "b:1"}));  // an equal list, but from the registry
   ASSERT_EQ(recorder_.count(), 2u);
   EXPECT_FALSE(recorder_.last().from_cache);
 }

@@ -1,5 +1,5 @@
-// Any bytes as a cached list of servers: must be refused with a reason, or be written again
-// unchanged. Some inputs get a correct checksum, because random changes never have one.
+// Parses arbitrary bytes as a cached list of servers: refused with a reason, or equal when written
+// again. Adds a correct checksum to some inputs, because random changes never produce one.
 
 #include <cstddef>
 #include <cstdint>

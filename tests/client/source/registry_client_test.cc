@@ -91,14 +91,16 @@ TEST_F(RegistryClientTest, UsesTheCachedListWhileZooKeeperIsDown) {
   EXPECT_TRUE(Eventually(kPatience, [this] { return !rig_.client().cluster().from_cache; }));
 }
 
-// A lease's id is a secret: a server that ZooKeeper does not list gets no request.
+// A lease's id is a secret, so a server that ZooKeeper does not list gets no request.
 TEST_F(RegistryClientTest, ARenewalFollowsToAnotherServerOnceZooKeeperListsIt) {
   rig_.server(0).BehaveAboutLeases(
       {.answer = FakeLeases::Answer::kAnotherServers, .server = rig_.server(1).address()});
   operator_->Add(rig_.server(0).address());
   FindServersIn(Registry(zk_->port(0)));
   const auto outcomes = std::make_shared<AwaitedOutcomes>();
-  client::LeaseSender sender(rig_.options);
+  const auto engine = client::Engine::Open(rig_.options)->shared_from_this();
+  engine->Close();
+  client::LeaseSender sender(engine);
   uint64_t number = 0;
   const auto renew = [&] {
     sender.Send(++number,
@@ -145,7 +147,8 @@ class ExpiryTest : public RegistryClientTest {
     return Eventually(kPatience, [&] { return Sessions() == sessions; });
   }
 
-  // Runs threads that call all the time; returns how many calls failed until `happen` returned.
+  // Runs threads that call continuously. Returns the number of calls that failed before `happen`
+  // returned.
   template <typename Happen>
   int64_t FailedMeanwhile(Happen happen) {
     std::atomic<int64_t> calls{0}, failed{0};

@@ -163,7 +163,7 @@ TEST_F(ZkSourceTest, StartsWithTheCachedListWhileZooKeeperIsDown) {
   EXPECT_EQ(recorder_.last().cluster.uuid, uuid_);
   EXPECT_EQ(recorder_.addresses(), Addresses{"10.0.0.7:7609"});
 
-  // ZooKeeper runs again, and so does the server that had ended with it.
+  // Restarts ZooKeeper and the server that had ended with it.
   ASSERT_TRUE(zk_->Restart(0).ok());
   ASSERT_TRUE(zk_->AwaitReady().ok());
   operator_ = std::make_unique<Announcer>(registry_);
@@ -182,7 +182,7 @@ TEST_F(ZkSourceTest, KeepsTheListWhenZooKeeperAndAllServersEnd) {
   const size_t before = recorder_.count();
   ASSERT_TRUE(zk_->Restart(0).ok());
   ASSERT_TRUE(zk_->AwaitReady().ok());
-  // The server's session outlives ZooKeeper's restart, and then its own time.
+  // The server's session survives ZooKeeper's restart and then expires.
   EXPECT_TRUE(recorder_.Noted("lists no servers now")) << recorder_.notes();
   EXPECT_EQ(recorder_.count(), before);
   operator_ = std::make_unique<Announcer>(registry_);

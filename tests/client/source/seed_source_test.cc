@@ -16,7 +16,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// Answers for all servers as the test sets.
+// Answers for all servers, as set by the test.
 class Answering {
  public:
   void Tell(int64_t version, const Names& names, Milliseconds ask_again = Milliseconds(500)) {

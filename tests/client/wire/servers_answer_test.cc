@@ -82,11 +82,11 @@ TEST_F(ServersAnswerTest, ReadsEveryFieldAndIgnoresInvalidServers) {
                                 Entry("b:1", wire::ServerState::DRAINING, -1, -1, false)});
   result.success.servers[0].__set_tls(true);
   ASSERT_TRUE(Read(result).answered());
-  EXPECT_EQ(reply_.told.version, 77);
-  EXPECT_EQ(reply_.told.age, Milliseconds(1'234));
-  EXPECT_EQ(reply_.told.ask_again, Milliseconds(0));
-  ASSERT_TRUE(reply_.told.list.has_value());
-  const ServerList& list = *reply_.told.list;
+  EXPECT_EQ(reply_.told->version, 77);
+  EXPECT_EQ(reply_.told->age, Milliseconds(1'234));
+  EXPECT_EQ(reply_.told->ask_again, Milliseconds(0));
+  ASSERT_TRUE(reply_.told->list.has_value());
+  const ServerList& list = *reply_.told->list;
   EXPECT_EQ(list.cluster.uuid, "1b4e28ba-2fa1-11d2-883f-0016d3cca427");
   ASSERT_EQ(list.servers.size(), 2u);
   EXPECT_EQ(list.servers[0], (KnownServer{.address = "a:1", .rack = 3, .weight = 50, .tls = true}));
@@ -100,7 +100,7 @@ TEST_F(ServersAnswerTest, DistinguishesAnOmittedListFromAnEmptyOne) {
   result.__isset.success = true;
   result.success.__set_version(76);
   ASSERT_TRUE(Read(result).answered());
-  EXPECT_FALSE(reply_.told.list.has_value());
+  EXPECT_FALSE(reply_.told->list.has_value());
 }
 
 TEST_F(ServersAnswerTest, AServerWithoutAListStaysHealthy) {
@@ -114,7 +114,7 @@ TEST_F(ServersAnswerTest, AServerWithoutAListStaysHealthy) {
   }
 }
 
-// Escape sequences, and line feeds that would forge log lines.
+// The text contains escape sequences, and line feeds that would forge log lines.
 TEST_F(ServersAnswerTest, MakesAServersTextPrintable) {
   const std::string hostile = "\x1b]0;owned\x07\x1b[2J\r\nfirn: all is well \xc2\x9b\xff";
   const std::string shown = "\\x1b]0;owned\\x07\\x1b[2J\\x0d\\x0afirn: all is well \\xc2\\x9b\\xff";
@@ -144,7 +144,7 @@ TEST_F(ServersAnswerTest, AnUnprintableValueIsABrokenAnswer) {
             AttemptEnd::kBroken);
 }
 
-// An empty struct is one byte in an answer, and a hundred in memory.
+// An empty struct has one byte in an answer, but a hundred bytes in memory.
 TEST_F(ServersAnswerTest, AStatusWithTooManyTagsIsABrokenAnswer) {
   wire::IdService_status_result status;
   status.__isset.success = true;

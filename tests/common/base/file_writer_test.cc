@@ -20,7 +20,7 @@
 namespace firn {
 namespace {
 
-// A disk that blocks until it is thawed, and the texts that were written to it.
+// A disk whose writes block until it is thawed. Records the written texts.
 class StallingDisk {
  public:
   FileWriter::Replacer replacer() {
@@ -125,7 +125,7 @@ TEST(FileWriterTest, AForkedChildWritesNothingAndCanExit) {
   EXPECT_EQ(disk.written().size(), 1u);
 }
 
-// The host may refuse threads: a server must detect that at its start.
+// The host may refuse to create threads. A server must detect that at its start.
 TEST(FileWriterTest, StartsItsThreadBeforeTheFirstFile) {
   std::atomic<pid_t> writing{0};
   FileWriter writer([&](const std::string&, std::string_view) -> Status {

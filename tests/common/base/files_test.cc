@@ -25,7 +25,7 @@ class ReplaceFileTest : public testing::Test {
   static void Write(const std::string& path, const std::string& text) {
     std::ofstream(path) << text;
   }
-  // Returns the names of the files in the folder.
+  // Returns the number of files in the folder.
   size_t Files() const {
     const std::filesystem::directory_iterator all(folder_ / "."), end;
     return static_cast<size_t>(std::distance(all, end));

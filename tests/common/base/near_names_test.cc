@@ -42,7 +42,7 @@ TEST(NearNames, SuggestsTheNearestName) {
   EXPECT_EQ(DidYouMean("something else", kKnown), "");
 }
 
-// The distance by its definition.
+// Returns the distance, computed from its definition.
 size_t DistanceOf(std::string_view a, std::string_view b) {
   if (a.empty() || b.empty()) return std::max(a.size(), b.size());
   const size_t changed = DistanceOf(a.substr(1), b.substr(1)) + (a[0] == b[0] ? 0 : 1);

@@ -1,4 +1,4 @@
-// Cat, ParseNumber and its kin, hexadecimal digits, FNV-1a.
+// Tests Cat, the functions of ParseNumber, hexadecimal digits, and FNV-1a.
 
 #include <cctype>
 #include <concepts>
@@ -67,7 +67,7 @@ TEST(HexTest, ReadsWhatItWrites) {
   }
 }
 
-// By the examples of the algorithm's authors.
+// The values are examples of the algorithm's authors.
 TEST(FnvTest, EqualsTheHashInFiles) {
   static_assert(Fnv1a("") == 0xcbf29ce484222325);
   static_assert(Fnv1a("a") == 0xaf63dc4c8601ec8c);

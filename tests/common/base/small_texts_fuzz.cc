@@ -1,6 +1,6 @@
-// Parses arbitrary bytes as each of the small texts in untrusted input: an endpoint, a time, a
-// date, an encoded word, a tag's name in a path. Each is refused in printable words, or equals its
-// text when it is written again.
+// Parses arbitrary bytes as each kind of small text in untrusted input: an endpoint, a time, a
+// date, an encoded word, a tag's name in a path. Each is refused with a printable reason, or equal
+// when written again.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ void Expect(bool holds, const char* what) {
   if (!holds) Die(what);
 }
 
-// Whether the text was read; a refusal must not carry control characters.
+// Returns whether the text was parsed. A refusal must not contain control characters.
 template <typename T>
 bool WasRead(const Result<T>& result) {
   Expect(IsPrintableUtf8(result.status().message()), "a fault is not printable");

@@ -60,13 +60,13 @@ TEST_F(UnsharedFileTest, AForkedChildDoesNotCloseItsOwnFileOfThatNumber) {
             0);
 }
 
-// The fork happens while another thread opens and closes files.
+// Another thread opens and closes files during the fork.
 TEST_F(UnsharedFileTest, AChildForkedAtAnyMomentHasNoCopy) {
   std::atomic<bool> stop = false;
   std::thread opener([&] {
     while (!stop) Open();
   });
-  int files = -1;  // number of files in a child of a process without other threads
+  int files = -1;  // number of files in a child when no other thread runs
   const auto count = [] {
     int open_files = 0;
     for (int fd = 0; fd < 64; ++fd) open_files += IsOpen(fd) ? 1 : 0;

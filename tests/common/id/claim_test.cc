@@ -5,7 +5,7 @@
 namespace firn {
 namespace {
 
-// A layout of seconds; times are given in milliseconds after its tick 100.
+// A claim in a layout with ticks of a second. Tests give times in milliseconds after tick 100.
 class ClaimTest : public testing::Test {
  protected:
   WallMs After(int64_t ms) const { return layout_.StartOf(Tick(100)) + Milliseconds(ms); }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr WallMs kNow{1'800'000'000'000};
 
-// An id clock with a clock that the test moves: by default time passes in steps of 1 ms.
+// An id clock with clocks that the test moves, by default in steps of 1 ms.
 class IdPaceTest : public testing::Test {
  protected:
   void Use(IdClockOptions options) { pace_.emplace(options); }
@@ -118,7 +118,8 @@ TEST_F(IdPaceTest, ARevertedFarJumpHasNoEffect) {
   EXPECT_EQ(Skew(), Milliseconds(0));
 }
 
-// Behind for a moment, and ahead again: the second jump must last as long as a new one.
+// The wall clock jumps ahead, back, and ahead again. The second jump must last as long as a new
+// one.
 TEST_F(IdPaceTest, AFarJumpThatRecursMustLastAgain) {
   Read();
   StepWall(seconds(3600));
@@ -290,8 +291,8 @@ TEST_F(IdPaceTest, AlarmsAboutAWallClockFarAhead) {
   EXPECT_TRUE(pace_->AlarmIsDue());
 }
 
-// For any wall clock and any passing of time, it never goes back, and never gets further ahead of
-// the start than the boot clock or the wall clock has ever been.
+// With any steps of the wall clock, the id clock never decreases, and never exceeds the maximum of
+// all earlier wall clock times, each plus the time since then.
 TEST_F(IdPaceTest, NeverGoesBackForAnyWallClock) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);

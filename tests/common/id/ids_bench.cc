@@ -1,6 +1,6 @@
-// The cost of an id as a value: packing, unpacking, texts. Run it alone on the machine:
-//   build/release/bin/ids_bench
-// tools/bench/FIGURES.md has the figures and what they are compared with.
+// Measures the cost of an id as a value: packing, unpacking, texts. Run it while the machine is
+// idle: build/release/bin/ids_bench tools/bench/FIGURES.md contains the results and the values for
+// comparison.
 
 #include <charconv>
 #include <string>
@@ -18,15 +18,15 @@ namespace {
 constexpr int64_t kId = 1169786042799259000;
 const WallMs kIssued(1715123345042);
 
-// Layouts as a server has them: known when the program runs, not when it is compiled.
+// Returns a layout that is known only at run time, as in a server.
 Layout LayoutAtRunTime(const char* text) {
   Layout layout = Layout::Parse(text).value();
   benchmark::DoNotOptimize(layout);
   return layout;
 }
 
-// The floors: three fields assembled by shifts that the compiler knows, and by shifts that it does
-// not know, as in a program that reads its layout at the start.
+// Lower limits of the cost: three fields are assembled by shifts that the compiler knows, or by
+// shifts that are known only at run time, as in a program that reads its layout at the start.
 void FloorKnownShifts(benchmark::State& state) {
   int64_t tick = 1;
   uint64_t sequence = 0;

@@ -32,7 +32,8 @@ std::vector<Layout> LayoutsOfAllShapes() {
   return layouts;
 }
 
-// Draws a number that fits the field, its limits far more often than at random.
+// Draws a number that fits the field. The field's limits are much more frequent than in a uniform
+// draw.
 uint64_t AnyOf(const Field& field, Entropy& entropy) {
   switch (entropy.Below(8)) {
     case 0:
@@ -194,7 +195,7 @@ TEST(LayoutTest, RefusesAnIdWithABitOutsideItsFields) {
   EXPECT_FALSE(Layout::Firn().Unpack(-1).ok());
   EXPECT_FALSE(Layout::JsSafe().Unpack(int64_t{1} << 53).ok());
   EXPECT_TRUE(Layout::JsSafe().Unpack((int64_t{1} << 53) - 1).ok());
-  // The type field decides which of Vesta's layouts an id has.
+  // The type field determines which of Vesta's layouts an id has.
   EXPECT_FALSE(Layout::VestaMaxPeak().Unpack(5869465123034242053).ok());
 }
 

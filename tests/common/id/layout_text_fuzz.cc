@@ -1,5 +1,5 @@
-// Parses arbitrary bytes as a layout's text: refused in printable words, or a layout whose text
-// reads back and whose ids round-trip at the limits of every field.
+// Parses arbitrary bytes as a layout's text: refused with a printable reason, or a layout whose
+// text can be parsed again and whose ids round-trip at the limits of every field.
 
 #include <cstddef>
 #include <cstdint>

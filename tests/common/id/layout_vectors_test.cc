@@ -21,7 +21,7 @@ static_assert(Packed(Layout::VestaMinGranularity(), MachineId(5), 1, Tick(100000
               5869465123034242053);
 static_assert(std::is_trivially_copyable_v<Layout>);
 
-TEST(LayoutVectorsTest, FirnZeroAtItsEpoch) {
+TEST(LayoutVectorsTest, FirnsFirstIdIsZeroAtItsEpoch) {
   const Layout layout = Layout::Firn();
   EXPECT_EQ(layout.StartOf(Tick(0)), WallMs(1704067200000));
   EXPECT_EQ(*layout.Unpack(0), (IdFields{Tick(0), MachineId(0), 0}));

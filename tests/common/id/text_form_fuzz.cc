@@ -1,5 +1,5 @@
-// Parses arbitrary bytes as the text of an id in each form: refused in printable words, or a text
-// of the same id as the one that Firn writes.
+// Parses arbitrary bytes as the text of an id in each form: refused with a printable reason, or a
+// text of the same id as the text that Firn writes.
 
 #include <cstddef>
 #include <cstdint>

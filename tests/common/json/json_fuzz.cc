@@ -1,5 +1,5 @@
-// Parses arbitrary bytes as JSON: refused with a printable reason, or written in a form that is
-// read and written again without a change.
+// Parses arbitrary bytes as JSON: refused with a printable reason, or written in a form that does
+// not change when it is parsed and written again.
 
 #include <cstddef>
 #include <cstdint>

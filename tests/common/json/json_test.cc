@@ -63,7 +63,8 @@ TEST(JsonTest, RefusesTooDeepNesting) {
   EXPECT_EQ(ParseJson(Nested(50'000), 1 << 20).status(), Corrupt("is nested deeper than 8"));
 }
 
-// Text after the value beyond the limit is not JSON: the reason shows that it was never read.
+// The text after the first value beyond the limit is not JSON. The reason of the refusal shows that
+// it was not parsed.
 TEST(JsonTest, ParsingStopsAtTheFirstValueBeyondTheLimit) {
   const struct {
     const char* text;

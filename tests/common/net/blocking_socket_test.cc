@@ -15,7 +15,8 @@
 namespace firn {
 namespace {
 
-// A peer on loopback that accepts only when the test says so: the kernel completes the connection.
+// A peer on loopback that accepts only when the test requests it. Until then, the kernel has
+// completed the connection.
 class Listener {
  public:
   Listener() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

@@ -11,10 +11,10 @@
 namespace firn {
 namespace {
 
-// A resolver that answers when the test permits it, and the results that were reported.
+// A resolver that answers when the test permits it, and the reported results.
 class NameLookupTest : public testing::Test {
  protected:
-  // Lookups outlive a failed test, so they share ownership of this.
+  // Shared by the test and its lookups, because lookups outlive a failed test.
   struct Desk {
     std::mutex mutex;
     std::condition_variable changed;

@@ -40,7 +40,13 @@ TEST(TagDiffTest, ShowsTheChangesOfAnApply) {
             "    geo.region: (none) -> eu\n"
             "+ user: new\n"
             "    strategy: snowflake\n"
-            "1 unchanged, 1 not mentioned and left as they are\n");
+            "1 unchanged\n"
+            "1 not mentioned and left as they are\n");
+}
+
+TEST(TagDiffTest, CountsNoOtherTagsIfThereAreNone) {
+  EXPECT_EQ(DiffText(DiffTags({}, {{.name = "user", .strategy = "snowflake"}})),
+            "+ user: new\n    strategy: snowflake\n");
 }
 
 TEST(TagDiffTest, TheLedgerIsNeverPartOfADiff) {

@@ -1,5 +1,5 @@
-// Parses arbitrary bytes as tag definitions: refused with a reason, or written so that it reads
-// back.
+// Parses arbitrary bytes as tag definitions: refused with a reason, or equal when written and
+// parsed again.
 
 #include <cstddef>
 #include <cstdint>

@@ -2,8 +2,6 @@
 
 #include <coroutine>
 #include <cstddef>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -11,7 +9,7 @@
 namespace firn {
 namespace {
 
-// Resumes its only waiting task when a test says so.
+// Resumes its only waiting task when a test requests it.
 class Steps final : public Trampoline, public PooledTask {
  public:
   struct Pause {

@@ -54,7 +54,8 @@ TEST(DatedNumbersTest, UsesThePeriodOfTheZonesClocks) {
   EXPECT_EQ(days.PeriodAt(WallMs(INT64_MAX), Zone("UTC")), 99981230);
 }
 
-// Days of 23, 24 and 25 hours; midnights that do not exist or occur twice; a date that was skipped.
+// The cases contain days of 23, 24 and 25 hours, midnights that do not exist or occur twice, and a
+// skipped date.
 TEST(DatedNumbersTest, EndsWhenTheClocksShowALaterDate) {
   const std::tuple<const char*, int64_t, const char*, const char*> cases[] = {
       {"UTC", 20261122, "2026-11-22T10:00:00Z", "2026-11-23T00:00:00Z"},

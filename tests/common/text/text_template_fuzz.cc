@@ -1,5 +1,5 @@
-// Parses arbitrary bytes as a template: refused in printable words, or each of its texts can be
-// converted back to its id at any time.
+// Parses arbitrary bytes as a template: refused with a printable reason, or each of its texts can
+// be converted back to its id at any time.
 
 #include <cstddef>
 #include <cstdint>

@@ -59,7 +59,7 @@ TEST(TextTemplateTest, ADatedNumberIsItsPeriodAndItsCount) {
   EXPECT_EQ(made("{count}/{date:%y}/{period}").value().Format(20261122000001, kIssued),
             "000001/24/20261122");
   EXPECT_EQ(made("{id}").value().Format(20261122000001, kIssued), "20261122000001");
-  // Not a number of the tag; its text differs from all others.
+  // This is not a number of the tag, and its text differs from the texts of all numbers.
   EXPECT_EQ(order.Format(INT64_MAX, kIssued), "ORD-9223372036854-775807");
   EXPECT_LE(order.Format(INT64_MAX, kIssued).size(), order.length_max());
   for (const char* text :
@@ -92,7 +92,8 @@ TEST(TextTemplateTest, DatesStandForThePeriodOfACount) {
   for (const auto& one : kCases) {
     const auto form = made(one.text, one.period);
     ASSERT_TRUE(form.ok()) << one.text << " " << form.status();
-    // At any issue time: numbers may be issued in the grace of their period.
+    // The issue time has no effect, because numbers may be issued in the grace time of their
+    // period.
     EXPECT_EQ(form->Format(one.number, kIssued), one.written) << one.text;
     EXPECT_EQ(form->ParseId(one.written).value_or(-1), one.number) << one.text;
     EXPECT_LE(form->Format(one.number, kIssued).size(), form->length_max());
@@ -103,7 +104,7 @@ TEST(TextTemplateTest, DatesInPlaceOfAPeriodRepeatNoText) {
   const DatedNumbers days(Period::kDay, 6);
   const TextTemplate order =
       TextTemplate::Parse("{date:%y%m%d}{count}", TimeZone::Utc(), days).value();
-  // A number of another century, and one that is not the tag's.
+  // A number of another century, and a number that does not belong to the tag.
   EXPECT_EQ(order.Format(21261122000001, kIssued), "?21261122000001");
   EXPECT_EQ(order.Format(99999999000001, kIssued), "?99999999000001");
   for (const char* text : {"26112200001", "261131000001", "2611x2000001", "?21261122000001"}) {
@@ -131,7 +132,7 @@ TEST(TextTemplateTest, DatesThatDoNotDetermineThePeriodAreRefused) {
               HasSubstr("require a dated tag"));
 }
 
-// Ids of one layout: the limits of its fields, and values between.
+// Returns ids of a layout, with the limits of its fields and values between them.
 std::vector<int64_t> IdsOf(const Layout& layout, Entropy& entropy) {
   std::vector<int64_t> ids;
   for (int i = 0; i < 300; ++i) {
@@ -303,7 +304,7 @@ TEST(TextTemplateTest, NamesEveryFaultAtOnce) {
   }
 }
 
-// Templates with many digits beside the id, where a text would be ambiguous if that were possible.
+// Templates with many digits next to the id, in which an ambiguous text is most likely.
 class RandomTemplates {
  public:
   explicit RandomTemplates(Entropy& entropy) : entropy_(entropy) {}

@@ -1,5 +1,5 @@
-// Parses arbitrary bytes as a zone file and as its final rule: refused, or offsets of a day at
-// most.
+// Parses arbitrary bytes as a zone file and as its final rule: refused, or with offsets of at most
+// a day.
 
 #include <cstddef>
 #include <cstdint>

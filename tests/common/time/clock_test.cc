@@ -5,7 +5,7 @@
 namespace firn {
 namespace {
 
-// A machine on which reading the wall clock is interrupted for a while, a number of times.
+// A clock whose first reads of the wall clock are interrupted for some time.
 class InterruptedClock final : public Clock {
  public:
   explicit InterruptedClock(int interruptions) : interruptions_(interruptions) {}

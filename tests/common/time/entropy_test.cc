@@ -20,7 +20,7 @@ class ScriptedEntropy final : public Entropy {
   size_t next_ = 0;
 };
 
-// The first numbers of SplitMix64 as its author published it.
+// Compares with the first numbers of SplitMix64 as its author published it.
 TEST(SeededEntropyTest, DrawsTheSameNumbersOnEveryMachine) {
   SeededEntropy entropy(0);
   EXPECT_EQ(entropy.Next(), 0xe220a8397b1dcdafu);
@@ -36,7 +36,8 @@ TEST(EntropyTest, ChoosesEveryNumberBelow) {
   EXPECT_EQ(entropy.Below(1), 0u);
 }
 
-// 2^64 is 1 more than a multiple of 3, so one number would make the remainder 0 likelier.
+// 2^64 is 1 more than a multiple of 3, so without a second draw the remainder 0 would be more
+// likely.
 TEST(EntropyTest, DrawsAgainInsteadOfPreferringLowNumbers) {
   ScriptedEntropy entropy({0, 5});
   EXPECT_EQ(entropy.Below(3), 2u);

@@ -1,4 +1,4 @@
-// The C++ client, controlled by standard input and output as ../README.md describes.
+// Runs the C++ client, controlled by standard input and output as ../README.md describes.
 
 #include <algorithm>
 #include <atomic>
@@ -49,8 +49,8 @@ std::string_view NameOf(AttemptEnd end) {
   }
 }
 
-// What a failed call says. A fault that the client finds by itself has no refusal: its code says
-// which one a server would have given.
+// Returns the outcome of a failed call as JSON. If the client itself refuses a call, there is no
+// server's refusal, so derives from the code the refusal that a server would send.
 Json Told(const Status& status, const CallReport& report) {
   const bool final = status.code() != Code::kUnavailable;
   std::string reason = report.refusal ? std::string(ReasonName(*report.refusal)) : "";
@@ -68,7 +68,7 @@ Json Told(const Status& status, const CallReport& report) {
           {"attempts", attempts}};
 }
 
-// Whether calls are asynchronous.
+// Returns whether calls are asynchronous.
 bool Asynchronous() {
   static const char* const form = std::getenv("FIRN_CLIENT");
   return form != nullptr && std::string_view(form) == "async";
@@ -99,7 +99,7 @@ Result<std::string> GetText(Client& client, const std::string& tag, const CallOp
   return Await<std::string>([&](auto done) { client.GetText(tag, std::move(done), call); });
 }
 
-// Calls without end by some threads.
+// Threads that make calls until they are stopped.
 class Load {
  public:
   Load(Client& client, std::string tag, std::string file, int threads)
@@ -216,7 +216,7 @@ class Driver {
     return {{"kind", "invalid"}, {"failure", status.message()}};
   }
 
-  // The ids of one call.
+  // Makes a call and returns its ids.
   Result<std::vector<int64_t>> Ask(const std::string& verb, const Words& words,
                                    const CallOptions& call) {
     const std::string tag = Word(words, "tag");
@@ -261,7 +261,7 @@ class Driver {
     return first;
   }
 
-  // So many calls at once.
+  // Starts this number of calls at once.
   Json Burst(int calls, const std::string& tag) {
     const auto began = SystemClock().BootMicros();
     std::mutex mutex;
@@ -277,7 +277,7 @@ class Driver {
         } else if (failed++ == 0) {
           told = Told(id.status(), {});
         }
-        all_ended.notify_one();
+        if (static_cast<int>(ids.size()) + failed == calls) all_ended.notify_one();
       });
     }
     std::unique_lock lock(mutex);
@@ -286,12 +286,12 @@ class Driver {
     told["answered"] = ids.size();
     told["failed"] = failed;
     told["ids"] = ids;
-    told["took_ms"] = took.count() / 1000;
+    told["took_ms"] = static_cast<double>(took.count()) / 1000;
     return told;
   }
 
-  // Passes wrong values for every parameter; counts the calls that failed, and names those that did
-  // not.
+  // Passes invalid values for every parameter. Returns the number of calls that failed, and the
+  // names of calls that did not fail.
   Json Wrong() {
     int failed = 0;
     std::string taken;

@@ -66,6 +66,8 @@ class Driver:
             self.events.append(event.kind)
             if said.get("on_event") == "throws":
                 raise RuntimeError("as the case says")
+            if said.get("on_event") == "closes":
+                self.client.close()
 
         self.client = CLIENT(servers, on_event=on_event, **options)
         return {}

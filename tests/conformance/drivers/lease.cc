@@ -1,5 +1,5 @@
-// The C++ client's generator of local ids, controlled by standard input and output as ../README.md
-// describes.
+// Runs the C++ client's generator of local ids, controlled by standard input and output as
+// ../README.md describes.
 
 #include <atomic>
 #include <chrono>
@@ -27,7 +27,7 @@ namespace {
 
 using Words = std::map<std::string, std::string>;
 
-constexpr int kPass = 10;  // ids
+constexpr int kPass = 10;  // ids taken at once
 constexpr Milliseconds kPause{10};
 
 // Writes a failed request of a generator to standard error.
@@ -63,7 +63,7 @@ class Driver {
     return Json::object();
   }
 
-  // Takes ids, and writes them into a file.
+  // Takes ids until `stop`, and writes them to a file.
   void Issue(const std::string& file, const std::stop_token& stop) {
     std::ofstream out(file);
     while (!stop.stop_requested()) {
@@ -112,7 +112,8 @@ class Driver {
     return {{"ids", taken.size()}, {"took_ms", took}, {"failure", failure}};
   }
 
-  // No thread may be in a call when a generator is destroyed, and afterwards none can be made.
+  // Stops the threads first: no thread may be in a call when a generator is destroyed, or make one
+  // later.
   Json Close() {
     threads_.clear();
     generator_.reset();
@@ -122,7 +123,7 @@ class Driver {
 
   std::atomic<int64_t> ids_ = 0, failed_ = 0, lost_ = 0;
   std::mutex mutex_;
-  std::string failure_;  // the first since the last so_far; under mutex_
+  std::string failure_;  // the first failure since the last so_far; under mutex_
   std::string file_;
   std::unique_ptr<Client> client_;
   std::unique_ptr<LocalGenerator> generator_;

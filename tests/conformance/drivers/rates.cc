@@ -1,4 +1,4 @@
-// Ids a second of the C++ client and of a bare stub: see ../rates.py.
+// Measures ids per second of the C++ client and of a bare stub; see ../rates.py.
 
 #include <atomic>
 #include <chrono>
@@ -62,7 +62,7 @@ class Rates {
     return Measured([&] { return call; });
   }
 
-  // Chains of calls: each answer starts the next call of its chain.
+  // Runs chains of calls. Each answer starts the next call of its chain.
   double SingleAsync() const {
     double rate = 0;
     for (const double length : {seconds_ / 4, seconds_}) {
@@ -70,7 +70,7 @@ class Rates {
       std::atomic<int64_t> count = 0;
       std::latch ended(threads_);
       std::function<void()> call;
-      const auto client = Made({});  // destroyed first: its callbacks use the others
+      const auto client = Made({});  // destroyed first: its callbacks use the variables
       call = [&] {
         if (SteadyClock::now() >= until) return ended.count_down();
         client->GetId("default", [&](const Result<int64_t>& id) {
@@ -118,7 +118,7 @@ class Rates {
     return std::make_unique<Client>(options);
   }
 
-  // Calls a second, after a warm-up, of threads that each call what `make` gives them.
+  // Returns calls per second, after a warm-up, of threads that each run a function made by `make`.
   double Measured(const std::function<Calling()>& make) const {
     std::vector<Calling> calls;
     for (int i = 0; i < threads_; ++i) calls.push_back(make());

@@ -7,7 +7,6 @@
 #include <ctime>
 #include <functional>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <thread>
 #include <utility>

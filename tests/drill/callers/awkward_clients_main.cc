@@ -1,11 +1,11 @@
-// Honest but awkward clients, beside a drill's own load: clients of every manner and protocol
-// request ids of the default tag for the given time, and go to the next server when a connection
-// ends.
+// Runs correct but awkward clients in addition to a drill's load. Clients of every kind and
+// protocol request ids of the default tag for the given time, and move to the next server when a
+// connection ends.
 //
 //     drill_awkward_clients --ports=7609,7610 --seconds=10 --ids_file=/tmp/ids
 //
-// Writes every id, one per line. Prints the number of answers; exit code 1, with the faults, if one
-// of them was not an answer to its call.
+// Writes every id, one per line. Prints the number of answers. If an answer does not belong to its
+// call, prints the faults and exits with 1.
 
 #include <cstdio>
 #include <cstdlib>

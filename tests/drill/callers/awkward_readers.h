@@ -10,20 +10,21 @@
 
 namespace firn {
 
-// A few honest but awkward clients beside a drill's own: they request lists of ids, many at a time,
+// A few correct but awkward clients in addition to a drill's load. They request long lists of ids
 // and read the answers slowly or after a pause, so that servers always have unsent answers. Each
-// stays with a server until its connection ends, then goes to the next. Used by one thread.
+// client uses one server until its connection ends, then the next. Used by one thread.
 class AwkwardReaders {
  public:
-  // Ports on loopback. The clients start at once.
+  // Starts the clients. `ports`: the servers' ports on loopback.
   explicit AwkwardReaders(const std::vector<int>& ports, const std::string& tag = "default");
 
-  // Number of answers with ids, of all clients.
+  // Returns the number of answers with ids, over all clients.
   int64_t answered() const;
 
   void Stop();
 
-  // After Stop: all their ids; fails the test for each answer that does not belong to its call.
+  // Must be called after Stop. Returns all their ids. Fails the test for each answer that does not
+  // belong to its call.
   std::vector<int64_t> ids() const;
   // Passes their ids to the oracle. Returns the number of ids.
   int64_t Confess(DuplicateOracle& oracle) const;

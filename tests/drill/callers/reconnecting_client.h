@@ -12,24 +12,24 @@
 
 namespace firn {
 
-// A client that uses only the generated stubs and a list of servers: it stays with one server, and
-// goes to the next when that one refuses or its connection ends. It calls on its own thread, from
-// construction to Stop, and records every id that it gets.
+// A client that uses only the generated stubs and a list of servers. It uses one server until that
+// server refuses a call or the connection ends, then the next. It makes calls on its own thread,
+// from construction to Stop, and records every id that it gets.
 class ReconnectingClient {
  public:
-  // A call fails if no server has answered it with an id by then.
+  // Time after which a call without an id has failed.
   static constexpr Milliseconds kCallPatience{30'000};
 
   struct Counts {
-    int64_t calls = 0;        // that ended with an id
-    int64_t failed = 0;       // that ended without one
-    int64_t refused = 0;      // answers after which it went to the next server
+    int64_t calls = 0;        // calls that ended with an id
+    int64_t failed = 0;       // calls that ended without an id
+    int64_t refused = 0;      // refusals, after each of which it used the next server
     int64_t lost = 0;         // connections that ended before an answer
     int64_t unreachable = 0;  // servers that refused the connection
     Milliseconds longest_call{0};
   };
 
-  // Begins with server `first` of those on loopback.
+  // Starts with server `first`. `ports`: the servers' ports on loopback.
   ReconnectingClient(std::vector<int> ports, size_t first);
   ~ReconnectingClient();  // stops
   ReconnectingClient(const ReconnectingClient&) = delete;
@@ -40,7 +40,7 @@ class ReconnectingClient {
   // May be called by any thread, at any time.
   int64_t calls() const { return calls_; }
 
-  // After Stop.
+  // Both must be called after Stop.
   const Counts& counts() const { return counts_; }
   const std::vector<IssuedRun>& runs() const { return runs_; }
   const std::vector<std::string>& failures() const { return failures_; }

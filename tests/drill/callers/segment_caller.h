@@ -20,7 +20,7 @@ namespace firn {
 struct CallCounts {
   int64_t answered = 0;
   int64_t refused = 0;  // by the server, with a reason
-  int64_t broken = 0;   // without a connection, or after losing it
+  int64_t broken = 0;   // calls without a connection, or whose connection was lost
   Milliseconds longest{0};
   std::string last_trouble{};
 
@@ -28,13 +28,13 @@ struct CallCounts {
 };
 
 // Requests numbers of one tag after another from one server, with the generated stub, on its own
-// thread from construction to Stop. A refused call is repeated later; a connection that ended is
-// replaced. Each number goes to the tag's takings, which must outlive it.
+// thread from construction to Stop. It retries a refused call later, and replaces a connection that
+// ended. It adds each number to the tag's takings, which must outlive it.
 class SegmentCaller {
  public:
   struct Options {
     int port = 0;
-    int64_t count = 1;      // numbers a call
+    int64_t count = 1;      // numbers per call
     Milliseconds pause{0};  // between calls
   };
   using TakingsByTag = std::map<std::string, Takings*>;
@@ -46,7 +46,7 @@ class SegmentCaller {
 
   void Stop();
 
-  // Counts by tag since the last call of this function; any thread.
+  // Returns the counts by tag since the last TakeCounts. Any thread.
   std::map<std::string, CallCounts> TakeCounts();
 
  private:

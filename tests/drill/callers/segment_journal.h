@@ -8,14 +8,14 @@
 namespace firn {
 
 // One call of a process that takes segment numbers: its numbers and their time, on the machine's
-// boot clock. Written completely, by one write, before the process makes another call.
+// boot clock. The process writes it with one write before its next call.
 struct TakenNumber {
   int64_t begin_ms = 0;
   int64_t end_ms = 0;
   int64_t number = 0;
 };
 
-// The beginning of lines that contain the reason of a failed call.
+// Prefix of lines that contain the reason of a failed call.
 inline constexpr const char* kNoNumber = "no number: ";
 
 // Returns all complete entries of a journal.

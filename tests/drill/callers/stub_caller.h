@@ -10,13 +10,13 @@
 
 namespace firn {
 
-// A client of a server on loopback that uses only the generated stub: calls share a connection, and
-// a broken one is replaced at the next call. Used by one thread.
+// A client of a server on loopback that uses only the generated stub. Calls share a connection. A
+// broken connection is replaced at the next call. Used by one thread.
 class StubCaller {
  public:
   enum class End : uint8_t {
     kAnswered,
-    kRefused,     // with a reason; the connection stays
+    kRefused,     // with a reason; the connection stays open
     kLost,        // the connection ended before the answer, or timed out
     kUnreachable  // the connection was refused
   };
@@ -28,7 +28,7 @@ class StubCaller {
   End Call(const std::function<void(wire::IdServiceClient&)>& ask);
   const std::string& trouble() const { return trouble_; }
 
-  // Uses another server, or the same one, over a new connection from the next call on.
+  // From the next call on, uses the server at `port` over a new connection.
   void GoTo(int port);
 
  private:

@@ -7,7 +7,7 @@
 
 namespace firn {
 
-// All numbers of one segment tag that the callers of a drill got, and their judge. Thread-safe.
+// Records and checks all numbers of one segment tag that the callers of a drill got. Thread-safe.
 class Takings {
  public:
   struct Numbers {
@@ -19,17 +19,17 @@ class Takings {
   int64_t highest() const { return highest_; }
   int64_t answers() const { return answers_; }
 
-  // `before` is the value of highest() before the call for these numbers began.
+  // Adds the numbers of a call. `before`: highest() before the call began.
   void Add(Numbers numbers, int64_t before);
 
-  // Adds numbers without the time of their call: they do not count for rising.
+  // Adds numbers whose call time is unknown, so they are not checked for rising.
   void AddLate(const std::vector<int64_t>& numbers);
 
   struct Findings {
     int64_t ids = 0;
     int64_t duplicates = 0;
-    // Calls whose numbers were not above all numbers of calls answered before they began. Must be 0
-    // only for tags that rise over the whole cluster.
+    // Number of calls that got a number not above all numbers of calls answered before they began.
+    // Must be 0 only for tags that rise over the whole cluster.
     int64_t fallen = 0;
   };
   Findings Judge() const;

@@ -14,7 +14,8 @@ namespace {
 // The loader replaces $LIB by the folder of this architecture.
 constexpr const char* kFakeTime = "/usr/$LIB/faketime/libfaketimeMT.so.1";
 
-// Only the wall clock is faked, from a file that is re-read each time.
+// Returns the environment of the process. Fakes only the wall clock, from a file that is re-read at
+// each use.
 std::map<std::string, std::string> Environment(const ClaimantOptions& options,
                                                const std::string& journal) {
   if (!options.wall_clock_offset) return {};

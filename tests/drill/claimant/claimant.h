@@ -10,7 +10,7 @@
 
 namespace firn {
 
-// Options of a claimant. The drill fills in empty ones.
+// Options of a claimant. The drill sets empty fields.
 struct ClaimantOptions {
   std::string registry{};
   std::string state_dir{};
@@ -55,24 +55,24 @@ class Claimant {
   Process& process() { return process_; }
   BootMs launched() const { return launched_; }
 
-  // Each reads the new output first.
+  // These functions read new output first.
   Member& member(int i = 0);
   StatusLine status() { return member().status(); }
   bool serving() { return member().serving(); }
   size_t runs() { return member().runs().size(); }
   std::optional<MachineId> machine() { return status().machine; }
   int members() const { return static_cast<int>(members_.size()); }
-  // Members that hold a claim and issue.
+  // Returns the number of members that hold a claim and issue ids.
   int serving_members();
 
-  // The first run that it got; empty if there is none yet.
+  // Returns the first run of ids that it got, or nullopt if there is none yet.
   std::optional<IssuedRun> first_run();
-  // The longest time without ids since `from`, up to the last run.
+  // Returns the longest time without ids from `from` to the last run.
   Milliseconds LongestStallSince(BootMs from);
-  // Whether any call for ids was refused since `from`.
+  // Returns whether any call for ids was refused since `from`.
   bool RefusedSince(BootMs from);
 
-  // Its log: events and alarms.
+  // Returns its log, with events and alarms.
   std::string Log() const;
 
  private:

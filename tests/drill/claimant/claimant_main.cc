@@ -74,7 +74,7 @@ class Member {
   Member(const std::string& journal, std::unique_ptr<IssuingNode> node)
       : runs_(journal + ".runs"), status_(journal + ".status"), node_(std::move(node)) {}
 
-  // Makes one call, or a part of it, without waiting.
+  // Makes a call, or a part of it, without waiting.
   void Round() {
     if (!begun_) {
       const auto tag = node_->issuer().Resolve("default");

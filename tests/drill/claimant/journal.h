@@ -14,9 +14,9 @@
 namespace firn {
 
 // A claimant's records, one per line, which a test and the oracle can read even after the process
-// was killed. Values with one text form; thread-compatible.
+// was killed. Values, each with one text form; thread-compatible.
 
-// Ids that were issued, written before they count as used.
+// A run of issued ids, written before the ids are used.
 struct IssuedRun {
   BootMs at;
   IdRun run;
@@ -42,8 +42,8 @@ Result<IssuedRun> ParseRun(std::string_view line);
 std::string FormatStatus(const StatusLine& status);
 Result<StatusLine> ParseStatus(std::string_view line);
 
-// The complete lines of a growing file. An incomplete last line, of a process killed in between, is
-// read later.
+// Reads the complete lines of a growing file. Leaves an incomplete last line, as of a process that
+// was killed while writing, for a later read.
 class LineReader {
  public:
   explicit LineReader(std::string path) : path_(std::move(path)) {}

@@ -11,13 +11,14 @@
 
 namespace firn {
 
-// Judges the ids of a cluster by every run that any process got. Runs are compared by machine id
-// and tick, sorted, so that a run has the same cost with any number of ids. Thread-compatible.
+// Checks the ids of a cluster for duplicates, from every run that any process got. Compares sorted
+// runs by machine id and tick, so the cost of a run does not depend on its number of ids.
+// Thread-compatible.
 class DuplicateOracle {
  public:
   explicit DuplicateOracle(const Layout& layout) : layout_(layout) {}
 
-  // Adds a run of `process`. kCorrupt for an id that is not of this layout.
+  // Adds a run of `process`. kCorrupt for an id that is invalid in this layout.
   Status Add(const std::string& process, const IssuedRun& issued);
 
   struct Findings {

@@ -12,11 +12,12 @@ client = redis.Redis(host=host, port=port, protocol=protocol, username=os.enviro
                      client_name="python")
 for _ in range(count):
     print(client.incr("order"))
-with client.pipeline() as pipeline:  # a transaction, by default
-    for _ in range(count):
-        pipeline.incr("order")
-    for number in pipeline.execute():
-        print(number)
+for transaction in False, True:
+    with client.pipeline(transaction) as pipeline:
+        for _ in range(count):
+            pipeline.incr("order")
+        for number in pipeline.execute():
+            print(number)
 try:
     client.incr("nothing")
 except redis.ResponseError as error:

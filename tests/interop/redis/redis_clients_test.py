@@ -7,15 +7,16 @@ CLIENT is one of python, ioredis, node-redis, go, lettuce, jedis, hiredis. Its p
 folder pins, are installed into FOLDER unless they are there. Exit 77 when the language or its packages are missing.
 Debian's hiredis knows neither RESP3 nor TLS.
 
-Each client program prints the ids that it took one by one, then the ids of a pipeline or a transaction, then
+Each client program prints the ids that it took one by one, then the ids of a pipeline, then those of a transaction, then
 `refused:` and the error of an INCR of a tag that does not exist.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
-import unittest
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
@@ -23,6 +24,16 @@ import interop
 import npm
 import redis_test
 
+PAGE = os.path.join(HERE, "..", "..", "..", "server", "front", "redis", "INCR.md")
+PAGE_CLASS = """import redis.clients.jedis.*;
+
+final class Page {
+    static JedisPooled client(String host, int port) {
+        %s
+        return client;
+    }
+}
+"""
 COUNT = 50
 PATIENCE_S = 300
 REDIS_PY = ["redis==6.4.0", "async-timeout==5.0.1"]
@@ -70,6 +81,15 @@ def go_client(folder):
     return [program], {}
 
 
+def snippet_of_page():
+    """The page's Java, with the test's address."""
+    with open(PAGE) as file:
+        text = re.search(r"```java\n(.*?)```", file.read(), re.DOTALL).group(1)
+    if text.count('"firn1", 7609') != 1:
+        raise SystemExit(f"{PAGE}: its Java does not name the server once")
+    return text.replace('"firn1", 7609', "host, port")
+
+
 def java_client(name):
     def build(folder):
         require("java", "javac", "mvn")
@@ -79,8 +99,11 @@ def java_client(name):
             install("mvn", "-B", "-q", "dependency:copy-dependencies", f"-DoutputDirectory={jars}",
                     "-f", os.path.join(source, "pom.xml"))
             open(os.path.join(folder, "jars-done"), "w").close()
-        subprocess.run(["javac", "-nowarn", "-proc:none", "-cp", jars + "/*", "-d", classes,
-                        *(os.path.join(source, file) for file in ("Lettuce.java", "JedisClient.java"))],
+        page = os.path.join(folder, "Page.java")
+        with open(page, "w") as file:
+            file.write(PAGE_CLASS % snippet_of_page())
+        subprocess.run(["javac", "-nowarn", "-proc:none", "-cp", jars + "/*", "-d", classes, page,
+                        *(os.path.join(source, file) for file in ("Lettuce.java", "JedisClient.java", "IdleJedis.java"))],
                        check=True)
         return ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*:{classes}", name], {}
     return build
@@ -117,7 +140,7 @@ class RedisClientsTest(redis_test.RedisTest):
         *ids, refused = done.stdout.strip().split("\n")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         numbers = [int(id) for id in ids]
-        self.assertEqual(len(set(numbers)), 2 * COUNT, done.stdout)
+        self.assertEqual(len(set(numbers)), 3 * COUNT, done.stdout)
         self.assertEqual(numbers, sorted(numbers))
         self.assertTrue(refused.startswith("refused: "), done.stdout)
         self.assertIn("nothing", refused)
@@ -129,7 +152,7 @@ class RedisClientsTest(redis_test.RedisTest):
             with self.subTest(protocol=protocol):
                 self.take(self.plain, protocol)
 
-    def test_sees_no_id_twice_that_its_language_would_round(self):
+    def test_refuses_ids_that_its_language_would_round(self):
         for protocol in self.protocols:
             with self.subTest(protocol=protocol):
                 done = self.run_client(self.plain, protocol, FIRN_TAG="default")
@@ -160,6 +183,22 @@ class RedisClientsTest(redis_test.RedisTest):
                 self.take(self.encrypted, protocol, FIRN_CA=self.ca, **USER)
 
 
+    def test_a_pool_as_the_page_configures_it_survives_closed_connections(self):
+        server = self.start("idle", "--idle_ms=1000")
+        self.addCleanup(server.stop)
+        self.patiently(server, "INCR", "order")
+        idle = lambda: self.metric("firn_connections_closed_total", 'door="public",cause="idle"', server)
+        before = idle()
+        command = [*self.command[:-1], "IdleJedis", str(server.port)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:
+            self.assertRegex(client.stdout.readline(), r"^\d+ \d+$")
+            deadline = time.time() + interop.PATIENCE_S
+            while idle() < before + 2 and time.time() < deadline:
+                time.sleep(0.05)
+            answers = client.communicate("\n", timeout=interop.PATIENCE_S)[0]
+        self.assertRegex(answers, r"^(pooled: \d+\nplain: failed\n){2}$")
+
+
 def only(case, *names):
     """Keeps only these tests of the case."""
     for name in dir(case):
@@ -178,5 +217,7 @@ if __name__ == "__main__":
     else:
         tests.append("test_takes_ids_with_a_login_and_over_tls")
     if "node" in RedisClientsTest.command[0]:
-        tests.append("test_sees_no_id_twice_that_its_language_would_round")
+        tests.append("test_refuses_ids_that_its_language_would_round")
+    if client == "jedis":
+        tests.append("test_a_pool_as_the_page_configures_it_survives_closed_connections")
     interop.main(only(RedisClientsTest, *tests), "redis-cli", "firn")

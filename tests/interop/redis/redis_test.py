@@ -87,7 +87,9 @@ class RedisTest(unittest.TestCase):
         self.assertIn("cluster support disabled", self.cli(self.plain, "CLUSTER", "INFO"))
 
     def test_info_and_hello_show_what_the_server_is(self):
-        self.assertIn("firn_state:READY", self.cli(self.plain, "INFO"))
+        info = self.cli(self.plain, "INFO")
+        self.assertIn("firn_state:READY", info)
+        self.assertNotIn(self.folder, info, "the registry's path")
         self.assertIn("firn", self.cli(self.plain, "-3", "HELLO", "3"))
 
     def test_users_get_the_ids_of_their_tags(self):
@@ -129,9 +131,9 @@ class RedisTest(unittest.TestCase):
         self.assertGreaterEqual(issued, 3 * CALLS)
         self.assertEqual(self.metric("firn_refusals_total", 'reason="INTERNAL"'), 0)
 
-    def metric(self, name, labels):
+    def metric(self, name, labels, server=None):
         text = interop.urllib.request.urlopen(
-            f"http://127.0.0.1:{self.plain.admin_port}/metrics").read().decode()
+            f"http://127.0.0.1:{(server or self.plain).admin_port}/metrics").read().decode()
         return next(float(line.split()[-1]) for line in text.split("\n")
                     if line.startswith(f"{name}{{{labels}}}"))
 

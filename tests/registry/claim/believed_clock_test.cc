@@ -62,7 +62,7 @@ TEST(BelievedClockTest, ASlowAnswerIsNotAStep) {
   EXPECT_EQ(clock.At(now.boot), kStart + pause) << "not behind by the pause";
 }
 
-// A holder, and a registry whose clock steps while the holder's is right.
+// A holder with a correct clock, and a registry whose clock steps.
 class RegistryClockStepTest : public ClaimKeeperTest {
  protected:
   void StartHolder(ClaimOptions options) {
@@ -105,7 +105,7 @@ TEST_F(RegistryClockStepTest, AHolderContinuesWhileTheRegistrysClockIsWrong) {
     clock_.StepWall(-step);
     Pass(Milliseconds(60'000));
     EXPECT_EQ(host_->status().clock_trouble, "");
-    // Killed without its grant, it gets its slot again once the bound has passed.
+    // The holder is killed and loses its grant, so it gets its slot again only after the bound.
     host_.reset();
     disk_ = {};
     StartHolder(Options());
@@ -162,7 +162,7 @@ TEST_F(RegistryClockStepTest, ARenewalWithABoundBarelyAheadCountsAsFailedWithARe
   ClaimOptions options = Options();
   options.window = 6 * kAnHour;
   StartHolder(options);
-  // A large step is followed once it has lasted for a while without contradiction.
+  // The id clock follows a large step that has lasted for a while without contradiction.
   for (int jumps = 0; jumps < 4; ++jumps) {
     machine_->StepWall(kAnHour * 11 / 2);
     Pass(options.window / 10, Milliseconds(1'000));

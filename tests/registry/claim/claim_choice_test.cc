@@ -9,7 +9,7 @@
 namespace firn {
 namespace {
 
-// Which slot a claimant takes, and which clock decides whether it is free.
+// Tests which slot a claimant takes, and which clock determines whether it is free.
 class ClaimChoiceTest : public ClaimKeeperTest {
  protected:
   std::unique_ptr<ClaimHost> Start(const std::string& name) {
@@ -113,7 +113,7 @@ TEST_F(ClaimChoiceTest, TriesOtherSlotsWhenTheHintedSlotIsTakenMeanwhile) {
   host->keeper().Release(host->Time());
   Run(Milliseconds(100), *host);
   host = ClaimKeeperTest::Start(disks_.back(), Options("a"));
-  host->link().Script(Verb::kMulti, {});  // of the clock node
+  host->link().Script(Verb::kMulti, {});  // the write of the clock node
   host->link().Script(Verb::kMulti, {Fate::Kind::kDone, Milliseconds(50), {}});
   Run(Milliseconds(50), *host);
   ASSERT_EQ(host->keeper().state(), ClaimState::kClaiming);

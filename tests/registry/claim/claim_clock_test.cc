@@ -7,10 +7,10 @@ namespace {
 // Claims with wrong clocks.
 class ClaimClockTest : public ClaimKeeperTest {
  protected:
-  // How far a host's ids are ahead of the registry's clock.
+  // Returns how far a host's ids are ahead of the registry's clock.
   Milliseconds Lead(ClaimHost& host) { return host.user().Time() - clock_.Wall(); }
 
-  // A host that is killed and restarted with a clock wrong by `off`, with or without the registry.
+  // Kills a host and restarts it with a clock that is wrong by `off`, with or without the registry.
   std::unique_ptr<ClaimHost> StartAgain(Milliseconds off, bool connected, ClaimOptions options) {
     auto host = Start();
     Run(kAMoment, *host);
@@ -33,7 +33,7 @@ class ClaimClockTest : public ClaimKeeperTest {
   std::optional<VirtualClock> machine_;
 };
 
-TEST_F(ClaimClockTest, AClockThatWasWrongOnlyBeforeTheClaimIsNotKept) {
+TEST_F(ClaimClockTest, UsesTheCorrectedClockIfItWasWrongOnlyBeforeTheClaim) {
   for (const Milliseconds off : {8 * kAnHour, 80 * 365 * kADay, -80 * kADay}) {
     MakeClusterWith(4);
     disk_ = {};
@@ -104,12 +104,12 @@ TEST_F(ClaimClockTest, SetsNoBoundMoreThanADayAheadOfTheRegistrysClock) {
   ASSERT_TRUE(Serves(*host));
   const Slot slot = *host->status().slot;
   machine_->StepWall(3 * kADay);
-  // A larger step is believed once it has lasted for a while without contradiction.
+  // The id clock follows a larger step that has lasted for a while without contradiction.
   Pass(Milliseconds(60'000), *host);
   ASSERT_GT(Lead(*host), 2 * kADay);
   EXPECT_LE(RecordOf(slot.worker).bound, clock_.Wall() + kADay);
   EXPECT_FALSE(Serves(*host));
-  // Its ids are so far ahead that every claim would be poison, even with a right clock.
+  // Its ids are so far ahead that every claim would be poison, even with a correct clock.
   machine_->StepWall(-3 * kADay);
   Pass(Milliseconds(10'000), *host);
   EXPECT_FALSE(host->user().has_claim());
@@ -160,7 +160,7 @@ TEST_F(ClaimClockTest, OtherStartsHaveNoRestoreProbation) {
   auto late = Start(other, options);
   Run(Milliseconds(100), *late);
   EXPECT_TRUE(Serves(*late)) << "restored a while ago";
-  // A holder from before the restore issues to its bound, then claims again without a gap.
+  // A holder from before the restore issues ids up to its bound, then claims again without a gap.
   for (int i = 0; i < 100; ++i) {
     Run(Milliseconds(200), *host);
     ASSERT_TRUE(Serves(*host)) << host->status().reason;
@@ -182,7 +182,8 @@ TEST_F(ClaimClockTest, RefusesAClockThatIsSetWrongDuringTheClockCheck) {
   EXPECT_EQ(Lead(*host), Milliseconds(0));
 }
 
-// Between the comparison and the claim. The boot clock carries the registry's time.
+// The clock is set wrong between the comparison and the claim. In between, the boot clock measures
+// the registry's time.
 TEST_F(ClaimClockTest, AClockSetWrongAfterTheClockCheckDoesNotChangeTheBound) {
   machine_.emplace(clock_.Wall(), clock_.Boot());
   ClaimHost host(tree_, *machine_, disk_, Options(), ++seed_);
@@ -212,8 +213,8 @@ TEST_F(ClaimClockTest, AClockSetWrongAfterTheClockCheckDoesNotMakeHeldSlotsFree)
   EXPECT_TRUE(Serves(*holder)) << holder->status().reason;
 }
 
-// Others compute the cluster's time from the floor and the time since. With policy strict, an id
-// clock stands still at the floor until the wall clock reaches it.
+// Other servers compute the cluster's time from the floor and the time since the restore. With
+// policy strict, an id clock stops at the floor until the wall clock reaches it.
 TEST_F(ClaimClockTest, AHolderWithAStoppedIdClockKeepsItsSlot) {
   MakeClusterWith(1);
   ClusterMeta meta = Meta();

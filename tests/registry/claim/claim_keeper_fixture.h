@@ -22,12 +22,13 @@ class ClaimKeeperTest : public testing::Test {
  protected:
   void SetUp() override { MakeClusterWith(4); }
 
-  void MakeClusterWith(uint32_t workers) {
+  void MakeClusterWith(uint32_t workers, int rack_bits = 0) {
     tree_.Wipe();
     MemoryCoordinator coordinator(tree_);
     BlockingCoordinator registry(coordinator, clock_);
     ASSERT_TRUE(registry.Connect(Milliseconds(0)).ok());
-    const Status made = MakeCluster(registry, {.rack_bits = 0, .workers = workers}, entropy_);
+    const Status made =
+        MakeCluster(registry, {.rack_bits = rack_bits, .workers = workers}, entropy_);
     ASSERT_TRUE(made.ok()) << made;
   }
 
@@ -43,7 +44,7 @@ class ClaimKeeperTest : public testing::Test {
   }
   std::unique_ptr<ClaimHost> Start() { return Start(disk_, Options()); }
 
-  // Advances the time in small steps while the hosts run; in larger ones if it is long.
+  // Advances the time in small steps, or larger ones if `time` is long, while the hosts run.
   void Run(Milliseconds time, const std::vector<ClaimHost*>& hosts) {
     const Milliseconds step(time > Milliseconds(200'000) ? 50 : 5);
     for (Milliseconds passed{0}; passed < time; passed += step) {

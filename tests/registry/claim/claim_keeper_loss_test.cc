@@ -1,5 +1,5 @@
-// A keeper after the registry lost data or repeats its numbers, and after its own process was
-// interrupted.
+// Tests a keeper after the registry has lost data or repeats its numbers, and after its own process
+// was interrupted.
 
 #include "registry/claim/static_keeper.h"
 #include "registry/operate/restore.h"
@@ -183,7 +183,7 @@ TEST_F(ClaimKeeperLossTest, AnUnansweredInheritIsForeignToALaterOfflineStart) {
   const Slot slot = *host->status().slot;
   const Nonce held = RecordOf(slot.worker).nonce;
   host = Start();
-  // Its base is a limit that the offline start has changed by the time it takes effect.
+  // The base of this write is a limit that the offline start has changed when the write is applied.
   host->link().Script(Verb::kMulti, {Fate::Kind::kLate, Milliseconds(6'000), {}});
   Run(Milliseconds(20), *host);
   host->link().Disconnect();
@@ -206,7 +206,8 @@ TEST_F(ClaimKeeperLossTest, ADeadProcessesLateInheritIsForeignToALaterOfflineSta
   Run(kAMoment, *host);
   const Slot slot = *host->status().slot;
   host.reset();
-  // The next process sends an inherit and dies; it arrives after a third one has started offline.
+  // The next process sends a write that inherits the claim, and dies. The write arrives after a
+  // third process has started offline.
   SlotRecord late = RecordOf(slot.worker);
   late.nonce = Nonce(5, 5);
   host = Start();
@@ -275,11 +276,11 @@ TEST_F(ClaimKeeperLossTest, AfterARestoreWithItsRecordAHolderIssuesToTheBoundAnd
   EXPECT_GE(FirstMoment(*host), floor);
 }
 
-// A registry that was wiped and re-created, above all that was known, and used until its numbers
-// recurred; it keeps the session of a host that is stopped between reading and acting.
+// A registry that was wiped, re-created above all known bounds, and used until its numbers recur.
+// It keeps the session of a host that is paused between reading and writing.
 class RepeatedNumbersTest : public ClaimKeeperLossTest {
  protected:
-  // Another process holds the only slot under the same versions of root node and record.
+  // Makes another process hold the only slot, with the same versions of root node and record.
   void RecreateSlotUnder(ClaimHost& stopped) {
     const ClusterMeta before = Meta();
     const int64_t version = tree_.Peek(SlotPath({0, 0}))->stat.version;
@@ -300,7 +301,7 @@ class RepeatedNumbersTest : public ClaimKeeperLossTest {
     stands_ = RecordOf(0);
     static_cast<void>(stopped);
   }
-  // The host has received the pending answers and has read its clocks; then it sleeps.
+  // Pauses the host after it has received the pending answers and read its clocks.
   void StopsInTheMidst(ClaimHost& host) {
     clock_.Advance(Milliseconds(5));
     host.link().Dispatch(Milliseconds(0));
@@ -342,7 +343,7 @@ TEST_F(RepeatedNumbersTest, AHolderThatSleptMeanwhileRenewsNothing) {
   }
 }
 
-// Returns an earlier tick at its end than before.
+// Returns an earlier tick at its end than it has used.
 class ForgetfulUser final : public SequencedUser {
  public:
   using SequencedUser::SequencedUser;

@@ -1,4 +1,4 @@
-// A keeper with faulty registries, files or other claimants.
+// Tests a keeper with faulty registries, files or other claimants.
 
 #include <set>
 
@@ -122,7 +122,7 @@ TEST_F(ClaimKeeperTest, AnUnwritableGrantFileIsRemovedAndNotUsed) {
   EXPECT_FALSE(host->Told(ClaimEvent::Kind::kInherited));
 }
 
-TEST_F(ClaimKeeperTest, StopsAtLIfTheGrantFileCannotBeWrittenOrRemoved) {
+TEST_F(ClaimKeeperTest, StopsAtItsLimitIfTheGrantFileCannotBeWrittenOrRemoved) {
   auto host = Start();
   Run(Milliseconds(100), *host);
   disk_.grant_writes_fail = disk_.grant_removal_fails = true;
@@ -227,7 +227,7 @@ TEST_F(ClaimKeeperTest, AProbationLongerThanTheFirstWindowDoesNotUseTheClaimUp) 
   EXPECT_FALSE(host->Told(ClaimEvent::Kind::kLost));
 }
 
-// Found by the simulation: a wiped and re-created registry repeats the same versions.
+// A wiped and re-created registry repeats the same versions. The simulation found this case.
 TEST_F(ClaimKeeperTest, AnAttemptEndsWithItsSession) {
   auto host = Start();
   host->link().Script(Verb::kMulti, {});

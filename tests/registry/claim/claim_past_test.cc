@@ -27,7 +27,7 @@ class ClaimPastTest : public ClaimKeeperTest {
       ASSERT_TRUE(RestoreCluster(registry, {.now = clock_.Wall()}, entropy_).ok());
     });
   }
-  // The time after which the slot is free again.
+  // Returns the time until the slot is free again.
   Milliseconds PassBound() { return RecordOf(0).bound - clock_.Wall() + Milliseconds(70'000); }
   void ExpectEachFound(int64_t pids) {
     for (int64_t pid = 1; pid <= pids; ++pid) {
@@ -45,7 +45,7 @@ class ClaimPastTest : public ClaimKeeperTest {
     EXPECT_EQ(step.kind, Step::Kind::kTaken);
     return step.tick.count();
   }
-  // The processes that may have used a tick, as `firn who` reports.
+  // Returns the processes that may have used a tick, as `firn who` reports them.
   std::vector<int64_t> Who(int64_t tick, uint32_t worker = 0) {
     const auto id = Layout::Firn().Pack({.tick = Tick(tick), .machine = MachineId(worker)});
     std::vector<int64_t> pids;
@@ -57,12 +57,13 @@ class ClaimPastTest : public ClaimKeeperTest {
     return pids;
   }
 
-  std::vector<int64_t> ticks_ = std::vector<int64_t>(8);  // that each process used
+  std::vector<int64_t> ticks_ = std::vector<int64_t>(8);  // last used tick of each process
 };
 
 TEST_F(ClaimPastTest, FindsTheProcessThatUsedEachTick) {
-  // 1 stops cleanly; 2 claims after it and is killed; 3 inherits and is killed; 4 starts while the
-  // registry is unreachable, is killed before it returns, and 5 inherits.
+  // Process 1 stops cleanly. Process 2 claims after it and is killed. Process 3 inherits the claim
+  // and is killed. Process 4 starts while the registry is unreachable, and is killed before it is
+  // reachable again. Process 5 inherits the claim.
   auto host = StartAs(1);
   Run(Milliseconds(300), *host);
   ticks_[1] = Tick1(*host);
@@ -84,16 +85,16 @@ TEST_F(ClaimPastTest, FindsTheProcessThatUsedEachTick) {
   ExpectEachFound(5);
 }
 
-// The registry learns of processes that it has never heard of from the grant.
+// Processes that never reached the registry are recorded there from the grant.
 TEST_F(ClaimPastTest, FindsProcessesThatEndedWithoutTheRegistry) {
   auto host = StartAs(1);
   Run(Milliseconds(300), *host);
   ticks_[1] = Tick1(*host);
-  // 2 and 3 never reach the registry; 4 does, and renews.
+  // Processes 2 and 3 never reach the registry. Process 4 reaches it and renews.
   for (const int64_t pid : {2, 3, 4}) host = StartOffline(pid);
   host->link().Reconnect();
   Run(Milliseconds(2'000), *host);
-  // 5 and 6 never reach it either; 7 inherits at its start.
+  // Processes 5 and 6 never reach it either. Process 7 inherits the claim at its start.
   for (const int64_t pid : {5, 6}) host = StartOffline(pid);
   host = StartAs(7);
   Run(Milliseconds(300), *host);
@@ -102,7 +103,7 @@ TEST_F(ClaimPastTest, FindsProcessesThatEndedWithoutTheRegistry) {
   ExpectEachFound(7);
 }
 
-// The grant cannot be resumed, but the processes that it lists have used the times of the claim.
+// The grant cannot be resumed, but the processes in its list have issued ids under the claim.
 TEST_F(ClaimPastTest, FindsProcessesThatEndedWithoutTheRegistryBeforeARestore) {
   auto host = StartAs(1);
   Run(Milliseconds(300), *host);
@@ -116,7 +117,7 @@ TEST_F(ClaimPastTest, FindsProcessesThatEndedWithoutTheRegistryBeforeARestore) {
   ExpectEachFound(4);
 }
 
-// After a reboot no process may resume the grant, which still lists them.
+// After a reboot no process may resume the grant, but it still lists the earlier processes.
 TEST_F(ClaimPastTest, FindsProcessesThatEndedWithoutTheRegistryBeforeAReboot) {
   auto host = StartAs(1);
   Run(Milliseconds(300), *host);
@@ -162,7 +163,8 @@ TEST_F(ClaimPastTest, NamesNoHolderForTheTimeThatARestoredRecordOnlyPermitted) {
   }
 }
 
-// Process 1 continues in a copy of the machine, and process 2 where it was killed.
+// Process 1 continues in a copy of the machine. On the original machine it is killed, and process 2
+// continues.
 TEST_F(ClaimPastTest, FindsAProcessThatLostItsClaimToACopyOfIt) {
   MakeClusterWith(2);
   auto copy = StartAs(1);
@@ -183,7 +185,7 @@ TEST_F(ClaimPastTest, FindsAProcessThatLostItsClaimToACopyOfIt) {
   EXPECT_EQ(Who(ticks_[2], worker), (std::vector<int64_t>{2, 1})) << "both may have issued it";
 }
 
-// The process that started without the registry never renews, and claims the slot again.
+// The process that started without the registry never renews its claim, and claims the slot again.
 TEST_F(ClaimPastTest, FindsAProcessWhoseOfflineClaimLapsedAfterARestore) {
   auto host = StartAs(1);
   Run(Milliseconds(300), *host);

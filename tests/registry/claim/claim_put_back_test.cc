@@ -1,5 +1,5 @@
-// A server that starts where the registry's data were put back from a backup while it was stopped.
-// Its hint says what the data showed before.
+// Tests a server that starts after the registry's data were restored from a backup while it was
+// stopped. Its hint contains the earlier state of the data.
 
 #include "registry/cluster/past_holders.h"
 #include "registry/operate/restore.h"
@@ -10,7 +10,7 @@ namespace {
 
 class ClaimPutBackTest : public ClaimKeeperTest {
  protected:
-  // A server that issues for a while and stops cleanly. Where it came to.
+  // Runs a server that issues ids for a while and stops cleanly. Returns the end of its ids.
   WallMs IssueAndStop() {
     auto host = Start();
     Run(Milliseconds(10'000), *host);
@@ -31,7 +31,7 @@ class ClaimPutBackTest : public ClaimKeeperTest {
   }
 };
 
-TEST_F(ClaimPutBackTest, StartsAgainWhereNothingWasPutBack) {
+TEST_F(ClaimPutBackTest, StartsIfTheRegistryHasLostNoData) {
   IssueAndStop();
   auto host = Start();
   EXPECT_TRUE(ServesWithin(*host, kAMoment));
@@ -50,8 +50,8 @@ TEST_F(ClaimPutBackTest, FreezesTheClusterWhenTheBoundOfItsSlotIsLowerThanItsIds
   EXPECT_TRUE(ServesWithin(*host, Milliseconds(10'000))) << host->status().reason;
 }
 
-// A copy of the server released the slot below the ids that this one has issued.
-TEST_F(ClaimPutBackTest, StartsWhereTheBoundOfItsSlotFellByARelease) {
+// A copy of the server released the slot with a bound below the ids that this server has issued.
+TEST_F(ClaimPutBackTest, StartsIfAReleaseHasLoweredTheBoundOfItsSlot) {
   const WallMs last = IssueAndStop();
   uint32_t worker = 0;
   while (RecordOf(worker).bound != last) ++worker;
@@ -85,7 +85,7 @@ TEST_F(ClaimPutBackTest, StartsWhereTheBoundOfItsSlotFellByARelease) {
   EXPECT_FALSE(Meta().frozen) << Meta().reason;
 }
 
-// The slot's next holder has come further than this server did.
+// The slot's next holder has a higher bound than this server had.
 TEST_F(ClaimPutBackTest, FreezesTheClusterWhenAnotherClaimedItsSlotBelowItsIds) {
   const auto before = tree_.Save();
   const WallMs last = IssueAndStop();
@@ -144,8 +144,8 @@ TEST_F(ClaimPutBackTest, FreezesTheClusterWhenTheRecordOfItsSlotIsMissing) {
   EXPECT_TRUE(Meta().frozen);
 }
 
-// A restore that retired the machine id need not put the floor above its ids.
-TEST_F(ClaimPutBackTest, StartsInAnotherEraThatRetiredItsSlot) {
+// A restore that retires the machine id need not set the floor above its ids.
+TEST_F(ClaimPutBackTest, StartsIfAnotherEraHasRetiredItsSlot) {
   const WallMs last = IssueAndStop();
   SlotRecord record = RecordOf(0);
   uint32_t worker = 0;
@@ -163,8 +163,8 @@ TEST_F(ClaimPutBackTest, StartsInAnotherEraThatRetiredItsSlot) {
   EXPECT_NE(host->status().slot->worker, worker);
 }
 
-// The hint could not be written since the restore, so it names the era before. The grant, which is
-// in memory, is of the present one.
+// The hint could not be written since the restore, so it names the previous era. The grant, which
+// is in memory, names the present one.
 TEST_F(ClaimPutBackTest, AnOfflineStartNotesNoIdsInTheEraOfAnOlderHint) {
   ClaimOptions options = Options();
   options.window = Milliseconds(20'000);
@@ -190,7 +190,7 @@ TEST_F(ClaimPutBackTest, AnOfflineStartNotesNoIdsInTheEraOfAnOlderHint) {
   EXPECT_FALSE(Meta().frozen) << Meta().reason;
 }
 
-// A crash loses what was issued since the last minute, and no more.
+// The hint lacks at most the ids of the last minute before a crash.
 TEST_F(ClaimPutBackTest, AKilledServerKnowsTheIdsOfAMinuteAgo) {
   const auto before = tree_.Save();
   auto host = Start();

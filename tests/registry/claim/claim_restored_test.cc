@@ -1,4 +1,4 @@
-// A holder whose cluster was lost and restored, and one whose loss is not restored yet.
+// Tests a holder whose cluster was lost and restored, and one whose cluster is not restored yet.
 
 #include "registry/operate/restore.h"
 #include "tests/registry/claim/claim_keeper_fixture.h"
@@ -48,8 +48,8 @@ TEST_F(ClaimRestoredTest, AHolderOfARestoredClusterIssuesToItsBoundWithoutAnAlar
   }
 }
 
-// The record still names the holder, at a version before its last renewals.
-TEST_F(ClaimRestoredTest, AHolderWhoseRecordWentBackAsksForNoRestoreAfterOne) {
+// The record still names the holder, but in a version before its last renewals.
+TEST_F(ClaimRestoredTest, AHolderRequiresNoSecondRestoreAfterItsRecordWentBack) {
   auto host = Start();
   Run(Milliseconds(5'000), *host);
   const auto before = tree_.Save();
@@ -73,7 +73,7 @@ TEST_F(ClaimRestoredTest, AHolderWhoseRecordWentBackAsksForNoRestoreAfterOne) {
   }
 }
 
-// The root node is read before or after the restore, and the record after it.
+// The holder reads the root node before or after the restore, and the record after it.
 TEST_F(ClaimRestoredTest, ARestoreBetweenTheReadsOfACheckRaisesNoAlarmOfDuplicates) {
   auto host = Start();
   Run(Milliseconds(5'000), *host);
@@ -101,7 +101,7 @@ TEST_F(ClaimRestoredTest, ARestoreBetweenTheReadsOfACheckRaisesNoAlarmOfDuplicat
   }
 }
 
-// The claim is intact, but those that were made after the restore are lost.
+// The holder's claim is intact, but claims made after the restore are lost.
 TEST_F(ClaimRestoredTest, ALapsingHolderFreezesARegistryThatWentBackBehindARestore) {
   for (const bool restored : {true, false}) {
     MakeClusterWith(2);
@@ -116,7 +116,7 @@ TEST_F(ClaimRestoredTest, ALapsingHolderFreezesARegistryThatWentBackBehindAResto
             RestoreCluster(registry, {.now = clock_.Wall(), .bounds = {{above}}}, entropy_).ok());
       });
     };
-    // Otherwise a planned change.
+    // Without a restore, this is a planned change of the root node.
     restored ? restore(bound) : Write1(kMetaPath, FormatMeta(Meta()));
     Run(Milliseconds(70'000), *host);
     ASSERT_EQ(host->status().state, ClaimState::kLapsing) << host->status().reason;

@@ -1,5 +1,5 @@
-// Many servers claim a machine id at the same time. Virtual time, so that the registry's load can
-// be counted.
+// Tests many servers that claim a machine id at the same time. The time is virtual, so that the
+// requests to the registry can be counted.
 
 #include <algorithm>
 #include <array>
@@ -19,7 +19,7 @@ constexpr Milliseconds kAtMost{20'000};
 
 class ClaimStormTest : public ClaimKeeperTest {
  protected:
-  // Each of a new server's requests takes up to 40 ms.
+  // Starts servers. Each of their requests takes up to 40 ms.
   void StartCrowd(uint32_t crowd) {
     for (uint32_t i = 0; i < crowd; ++i) {
       hosts_.push_back(Start(disks_.emplace_back(), Options("h" + std::to_string(i))));
@@ -34,7 +34,7 @@ class ClaimStormTest : public ClaimKeeperTest {
     return static_cast<size_t>(std::count_if(
         hosts_.begin(), hosts_.end(), [](const auto& host) { return host->user().has_claim(); }));
   }
-  // The time until all claimants hold a machine id.
+  // Returns the time until all claimants hold a machine id.
   Milliseconds RunUntilServed() {
     Milliseconds passed{0};
     for (; passed < kAtMost && Served() < hosts_.size(); passed += kStep) {
@@ -44,7 +44,7 @@ class ClaimStormTest : public ClaimKeeperTest {
     return passed;
   }
   int64_t Asked(Verb verb) const { return asked_[static_cast<size_t>(verb)]; }
-  // Tries: each begins with a set of the clock node.
+  // Returns the number of tries. Each try begins with a write of the clock node.
   int64_t Tries() { return tree_.Peek(kClockPath)->stat.version; }
   void Report(const char* what, Milliseconds time) {
     std::printf("%s: %lld ms, %lld tries, %lld writes, %lld reads\n", what,
@@ -58,7 +58,7 @@ class ClaimStormTest : public ClaimKeeperTest {
   std::array<int64_t, 4> asked_{};
 };
 
-TEST_F(ClaimStormTest, AsManyClaimantsAsUnusedSlots) {
+TEST_F(ClaimStormTest, EachClaimantGetsOneOfAsManyUnusedSlots) {
   MakeClusterWith(256);
   StartCrowd(256);
   const Milliseconds time = RunUntilServed();
@@ -66,7 +66,7 @@ TEST_F(ClaimStormTest, AsManyClaimantsAsUnusedSlots) {
   EXPECT_EQ(Served(), hosts_.size());
 }
 
-TEST_F(ClaimStormTest, AsManyClaimantsAsSlotsUsedLongAgo) {
+TEST_F(ClaimStormTest, EachClaimantGetsOneOfAsManyUsedSlots) {
   MakeClusterWith(64);
   for (uint32_t worker = 0; worker < 64; ++worker) {
     SlotRecord record{.nonce = Nonce(worker + 1, 1),

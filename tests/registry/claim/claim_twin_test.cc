@@ -5,8 +5,8 @@ namespace {
 
 constexpr Milliseconds kTwoRenewals{70'000};
 
-// A machine whose memory was copied while its server ran: the copied grant is valid, and the copied
-// process continues where the original was.
+// A machine whose memory was copied while its server ran. The copied grant is valid, and the copied
+// process continues from the same state as the original.
 class ClaimTwinTest : public ClaimKeeperTest {
  protected:
   std::unique_ptr<ClaimHost> Copy() {
@@ -45,7 +45,7 @@ TEST_F(ClaimTwinTest, DetectsACopyOfARunningProcessAtTheNextRenewal) {
   EXPECT_TRUE(Serves(*twin)) << "under another machine id";
 }
 
-// The hypervisor shows the machine's generation, which is a part of the boot's id.
+// The hypervisor shows the machine's generation, which is a part of the boot id.
 TEST_F(ClaimTwinTest, AMachineThatSeesThatItIsACopyLeavesItsClaimToTheOriginal) {
   auto host = Start();
   Run(Milliseconds(10'000), *host);

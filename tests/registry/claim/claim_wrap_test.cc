@@ -10,7 +10,7 @@ namespace {
 constexpr Milliseconds kManyRenewals{400'000};
 constexpr int64_t kFroms[] = {INT32_MAX - 4, INT32_MAX, -6, -3, -2};
 
-// A slot that was written so often that its record's version wraps.
+// A slot whose record's version wraps after many writes.
 class ClaimWrapTest : public ClaimKeeperTest {
  protected:
   void SetUp() override { Make(); }
@@ -106,7 +106,7 @@ TEST_F(ClaimWrapTest, TheRootNodesVersionWrapsToo) {
   }
 }
 
-TEST_F(ClaimWrapTest, ARestoreMovesUnguardedNodesOn) {
+TEST_F(ClaimWrapTest, ARestoreMakesUnguardedNodesUsable) {
   for (const std::string& path : {SlotPath({0, 0}), std::string(kMetaPath)}) {
     Make();
     tree_.SetVersion(path, -1);

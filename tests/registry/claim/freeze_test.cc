@@ -20,8 +20,8 @@ constexpr Slot kSlot{0, 1};
 constexpr WallMs kBound{1'750'000'600'000};
 constexpr char kWhy[] = "the slot's bound is lower than what was acknowledged";
 
-// A holder of a slot up to kBound that has noticed that the registry went back in time, and the
-// registry's contents by then.
+// A holder of a slot up to kBound that has detected a rollback of the registry, and the registry's
+// contents at that time.
 class FreezeTest : public testing::Test {
  protected:
   FreezeTest() : link_(std::make_unique<MemoryCoordinator>(tree_), clock_), registry_(link_) {
@@ -58,7 +58,7 @@ class FreezeTest : public testing::Test {
   }
   void PutNonce(Nonce nonce) { PutRecord(FormatSlotRecord({.nonce = nonce, .bound = kBound})); }
 
-  // The result within half a minute.
+  // Returns the result, which must arrive within half a minute.
   Code Run(std::string why = kWhy) {
     task_ = FreezeAndInspect(&async_registry_, held_, std::move(why));
     async_registry_.Start(task_);
@@ -104,7 +104,7 @@ TEST_F(FreezeTest, ALongReasonLosesItsMiddle) {
   EXPECT_EQ(Meta().reason.substr(Meta().reason.size() - remedy.size()), remedy);
 }
 
-// The cluster that replaced this one issues the ids that the holder holds.
+// The cluster that replaced this one may issue the holder's ids.
 TEST_F(FreezeTest, FreezesAClusterWithAnotherUuid) {
   held_.uuid = "0f1e2d3c-4b5a-4978-8695-a4b3c2d1e0f1";
   EXPECT_EQ(Run(), Code::kOk);
@@ -117,7 +117,7 @@ TEST_F(FreezeTest, FreezesIfTheFloorIsJustBelowTheHoldersBound) {
   EXPECT_TRUE(Meta().frozen);
 }
 
-// Its maker would unfreeze it unconditionally.
+// The process that creates it would unfreeze it unconditionally.
 TEST_F(FreezeTest, FreezesAClusterThatIsBeingMade) {
   SetMeta([](ClusterMeta& meta) {
     meta.frozen = true;
@@ -256,7 +256,7 @@ TEST_F(FreezeTest, ReportsAnotherProcessesClaimInTheSlot) {
   EXPECT_EQ(Run(), Code::kOk) << "no record, no holder";
 }
 
-// The slot counts as it is once no server can claim any more.
+// The holder inspects the slot only after the freeze, when no server can claim it.
 TEST_F(FreezeTest, SeesAClaimMadeBeforeTheFreeze) {
   registry_.OnceAfterReading(kMetaPath, [&] { PutNonce(Nonce(3, 4)); });
   EXPECT_EQ(Run(), Code::kConflict);

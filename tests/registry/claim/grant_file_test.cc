@@ -59,7 +59,7 @@ TEST_F(GrantFileTest, ARestartUsesTheNewerRecord) {
   EXPECT_EQ(Restarted()->grant.limit, WallMs(102));
 }
 
-// After it, the next record would be taken for the older one.
+// The counter of the next record would wrap, so that record would count as the older one.
 TEST_F(GrantFileTest, RefusesACounterAtItsMaximum) {
   const GrantRecord last{
       .counter = UINT64_MAX, .grant = GrantUpTo(100), .identity = disk_.identity};

@@ -59,7 +59,7 @@ class JudgeTest : public testing::Test {
   std::optional<std::string> slot_data_;
 };
 
-TEST_F(JudgeTest, AsRememberedIsOurs) { EXPECT_EQ(Judged().verdict, Judgement::kOurs); }
+TEST_F(JudgeTest, AnUnchangedRecordIsOurs) { EXPECT_EQ(Judged().verdict, Judgement::kOurs); }
 
 TEST_F(JudgeTest, AdoptsVersionAndBoundOfOurOwnLateWrite) {
   version_ = 7;
@@ -82,7 +82,7 @@ TEST_F(JudgeTest, OurNonceWithAnUnknownWordIsATwin) {
   EXPECT_EQ(Judged().verdict, Judgement::kOurs) << "a tool that rewrites a record keeps its word";
 }
 
-TEST_F(JudgeTest, AnOlderRecordIsLostWhateverItsWord) {
+TEST_F(JudgeTest, AnOlderRecordIsLostDespiteAnotherWord) {
   version_ = 4;
   record_.word = Nonce(4, 4);
   EXPECT_EQ(Judged().verdict, Judgement::kLost);
@@ -144,7 +144,7 @@ TEST_F(JudgeTest, ARecordRecreatedAboveOurBoundIsRestored) {
   EXPECT_EQ(Judged().verdict, Judgement::kForeign);
 }
 
-TEST_F(JudgeTest, AfterARestoreOurOwnRecordAndATwinsAreJudgedAsBefore) {
+TEST_F(JudgeTest, ARestoreDoesNotChangeTheVerdictOnOurOwnRecordOrATwins) {
   meta_.floor = held_.bound;
   meta_version_ = 3;
   EXPECT_EQ(Judged().verdict, Judgement::kMetaMoved);
@@ -198,7 +198,7 @@ TEST_F(JudgeTest, ALaterRootVersionIsMetaMoved) {
   EXPECT_EQ(Judged().verdict, Judgement::kForeign) << "a foreign claim takes precedence";
 }
 
-TEST_F(JudgeTest, MissingOrOlderThanRememberedIsLost) {
+TEST_F(JudgeTest, AMissingOrOlderRootOrSlotIsLost) {
   root_there_ = false;
   EXPECT_EQ(Judged().verdict, Judgement::kLost);
   root_there_ = true;
@@ -218,7 +218,7 @@ TEST_F(JudgeTest, MissingOrOlderThanRememberedIsLost) {
   EXPECT_EQ(Judged().verdict, Judgement::kLost);
 }
 
-TEST_F(JudgeTest, AnOlderRecordOfAnyHolderIsLost) {
+TEST_F(JudgeTest, AnOlderRecordIsLostDespiteAnotherHolder) {
   version_ = 4;
   record_.nonce = Nonce(9, 9);
   EXPECT_EQ(Judged().verdict, Judgement::kLost);

@@ -16,7 +16,7 @@ class KeptMembersTest : public ClaimKeeperTest {
  protected:
   void SetUp() override { MakeClusterWith(1); }
 
-  // As a newer tool writes it: nothing else is changed.
+  // Adds members to the node as a newer tool does, without another change.
   void AddLater(const std::string& path) { Write1(path, WithLater(tree_.Peek(path)->data)); }
 
   bool HasLater(const std::string& path) {

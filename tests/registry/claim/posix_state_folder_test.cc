@@ -26,7 +26,7 @@ constexpr auto kDisk = StateFolder::Durability::kDisk;
 
 class PosixStateFolderTest : public testing::Test {
  protected:
-  // With the grant in memory or, for a static machine id, on disk.
+  // Opens the folder with the grant in memory or, for a static machine id, on disk.
   Result<std::unique_ptr<PosixStateFolder>> Open(bool on_disk = false) {
     return PosixStateFolder::Open({.folder = folder_,
                                    .stem = "firn:1:2",
@@ -34,7 +34,7 @@ class PosixStateFolderTest : public testing::Test {
                                    .grant_on_disk = on_disk});
   }
   Result<std::unique_ptr<PosixStateFolder>> OpenOnDisk() { return Open(true); }
-  // The grant file of a folder that is not open.
+  // Returns the path of the grant file of a folder that is not open.
   std::string GrantPath(bool on_disk = false) { return (*Open(on_disk))->grant_path(); }
   std::string GrantFolder() const { return memory_ / "firn-" + std::to_string(geteuid()); }
   std::string LockPath() const { return folder_ + "/firn:1:2.lock"; }
@@ -43,7 +43,7 @@ class PosixStateFolderTest : public testing::Test {
     std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing);
   }
 
-  // What `verb` returns in a forked child.
+  // Runs `verb` in a forked child and returns its result.
   template <typename Verb>
   int InChild(Verb verb) {
     const pid_t child = fork();
@@ -92,7 +92,7 @@ TEST_F(PosixStateFolderTest, KeepsItsContentsAfterARestart) {
   }
 }
 
-// A page as the kernel shows it (linux/vmclock-abi.h), of that generation.
+// Writes a page with this generation, as the kernel shows it (linux/vmclock-abi.h).
 std::string VmClock(const std::string& path, char generation, bool shown = true) {
   std::string page(112, '\0');
   page.replace(0, 4, "VCLK");
@@ -117,7 +117,7 @@ TEST_F(PosixStateFolderTest, AnotherGenerationOfTheMachineIsACopy) {
   EXPECT_EQ((*folder)->grant_identity().boot_id, plain + ".8");
 }
 
-// A disk that is mounted again may have lost the last writes, and so an L that is too low.
+// A disk that is mounted again may have lost the last writes, so its L may be too low.
 TEST_F(PosixStateFolderTest, WritesNoPartOfAGrantToDisk) {
   const std::string grant = GrantPath();
   EXPECT_TRUE(grant.starts_with(GrantFolder() + "/")) << grant;
@@ -209,7 +209,7 @@ TEST_F(PosixStateFolderTest, AGrantFileOfAWrongSizeIsNotNew) {
 
 TEST_F(PosixStateFolderTest, RefusesASecondProcessWithASentence) {
   auto folder = Open();
-  const auto second = Open();  // flock tells descriptors apart, not processes
+  const auto second = Open();  // flock distinguishes descriptors, not processes
   EXPECT_EQ(second.code(), Code::kConflict);
   EXPECT_NE(second.status().message().find("another process"), std::string::npos);
 }
@@ -271,7 +271,7 @@ TEST_F(PosixStateFolderTest, AFolderRestoredFromABackupHasAnotherIdentity) {
   const FileIdentity original = (*OpenOnDisk())->grant_identity().file;
   const FileIdentity lock = (*OpenOnDisk())->lock_identity();
   if (original.born_ns == FileIdentity::kUntold) GTEST_SKIP() << "no birth times here";
-  // Birth times move in steps of some milliseconds.
+  // Birth times have a resolution of some milliseconds.
   ASSERT_TRUE(Eventually(Milliseconds(10'000), [&, tries = 0]() mutable {
     const auto probe = LockedFile::Open(temp_ / "probe" + std::to_string(++tries));
     return probe.ok() && probe->identity().born_ns > std::max(original.born_ns, lock.born_ns);
@@ -282,12 +282,12 @@ TEST_F(PosixStateFolderTest, AFolderRestoredFromABackupHasAnotherIdentity) {
   std::filesystem::copy(backup, folder_, std::filesystem::copy_options::recursive);
   auto restored = OpenOnDisk();
   ASSERT_TRUE(restored.ok()) << restored.status();
-  // The inode numbers may well be the old ones.
+  // The new files may have the old inode numbers.
   EXPECT_NE((*restored)->grant_identity().file, original);
   EXPECT_NE((*restored)->lock_identity(), lock);
 }
 
-// A disk can stall for minutes; issuing must not.
+// A disk can stall for minutes, but issuing ids must not.
 TEST_F(PosixStateFolderTest, WritingAHintNeverBlocks) {
   struct Disk {
     std::mutex mutex{};

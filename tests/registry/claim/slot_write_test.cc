@@ -32,8 +32,7 @@ struct Writing {
   SlotWritten ended{};
 };
 
-// A writer whose writes can be lost, and a registry whose numbers can be made to
-// recur.
+// A writer whose writes can be lost, and a registry whose numbers can recur.
 class SlotWriteTest : public testing::Test {
  protected:
   SlotWriteTest() : link_(std::make_unique<MemoryCoordinator>(tree_), clock_) {
@@ -67,7 +66,7 @@ class SlotWriteTest : public testing::Test {
     return {.nonce = Nonce(nonce, nonce), .bound = bound};
   }
 
-  // A change to a record with nonce 9, based on the current record.
+  // Returns a change of the current record to one with nonce 9.
   SlotChange Change() {
     const Node meta = *tree_.Peek(kMetaPath);
     const Node node = *tree_.Peek(SlotPath(kSlot));

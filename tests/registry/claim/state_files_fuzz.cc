@@ -1,5 +1,6 @@
-// Any bytes as a hint file, a grant record or a whole grant file: refused with a reason, or read
-// and written the same. After any contents of a grant file, the next write is read back.
+// Parses arbitrary bytes as a hint file, a grant record or a whole grant file: refused with a
+// reason, or equal when written again. Over any contents of a grant file, the next write can be
+// read.
 
 #include <algorithm>
 #include <cstddef>
@@ -44,7 +45,7 @@ void TryRecord(std::string_view text) {
   }
 }
 
-// A grant with all numbers from the input, within the permitted ranges.
+// Returns a grant with numbers from the input, within the permitted ranges.
 GrantRecord RecordFrom(std::string_view bytes, firn::GrantIdentity identity) {
   const auto number = [&bytes]() {
     uint64_t value = 0;
@@ -112,7 +113,7 @@ void TryGrantFile(std::string_view bytes) {
   disk.grant = bytes.substr(0, StateFolder::kGrantBytes);
   disk.grant.resize(StateFolder::kGrantBytes, ' ');
   TryRead(disk);
-  // Next to any record with a right checksum.
+  // The input beside any record with a correct checksum.
   const GrantRecord record = RecordFrom(bytes, disk.identity);
   const std::string good = FormatGrantRecord(record);
   TryRecord(good);

@@ -82,7 +82,7 @@ TEST_F(StaticKeeperTest, ServesAsLongAsTheFileCanBeWritten) {
   EXPECT_TRUE(host->Serves());
 }
 
-// As on a disk that fails every sync: the log must say why nothing is issued.
+// For example, every sync of the disk fails. The log must say why no ids are issued.
 TEST_F(StaticKeeperTest, AStartThatCannotWriteReportsOnceAndStartsWhenItCan) {
   disk_.grant_writes_fail = true;
   auto host = Start(true);

@@ -174,7 +174,7 @@ TEST_F(SurveyTest, AServerTakesSlotsForLeasesOnlyIfTheOthersAreInUse) {
   for (int i = 0; i < 20; ++i) {
     for (const SurveyedSlot& found : Run().candidates) EXPECT_LT(found.slot.worker, 75u);
   }
-  // A used slot of its own part is better than an unused one of the other.
+  // A server prefers a used slot outside the leases' share to an unused slot in it.
   for (uint32_t worker = 0; worker < 75; ++worker) Put(worker, Used(kAsked - Milliseconds(1)));
   for (const SurveyedSlot& found : Run().candidates) EXPECT_LT(found.slot.worker, 75u);
   for (uint32_t worker = 0; worker < 75; ++worker) Put(worker, Used(kAsked + Milliseconds(1)));
@@ -182,7 +182,7 @@ TEST_F(SurveyTest, AServerTakesSlotsForLeasesOnlyIfTheOthersAreInUse) {
   for (const SurveyedSlot& found : surveyed_.candidates) EXPECT_GE(found.slot.worker, 75u);
 }
 
-TEST_F(SurveyTest, ALeaseTakesUsedSlotsFirstAndOnlyThoseForLeases) {
+TEST_F(SurveyTest, ALeaseTakesOnlySlotsForLeasesAndUsedOnesFirst) {
   query_.lease_share = 25;
   query_.for_lease = true;
   ASSERT_FALSE(Run().candidates.empty());
@@ -217,7 +217,7 @@ TEST_F(SurveyTest, ARequestedWorkerIsTheOnlyCandidate) {
   EXPECT_TRUE(Run().candidates.empty());
 }
 
-// With its holder and bound, or a remedy.
+// The explanation contains the holder and its bound, or a remedy.
 TEST_F(SurveyTest, ExplainsWhyARequestedWorkerIsNotFree) {
   SlotRecord held = Used(kAsked + Milliseconds(1));
   held.host = "far";

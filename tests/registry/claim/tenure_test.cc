@@ -19,7 +19,7 @@ Tenure::Terms TermsUpTo(WallMs bound) {
           .bound = bound};
 }
 
-// Ticks of a millisecond, and of a second.
+// Layouts with ticks of a millisecond, and of a second.
 Layout Fine() { return Layout::Firn(); }
 Layout Coarse() { return *Layout::Parse("time:31s machine:10 sequence:1"); }
 
@@ -35,7 +35,7 @@ TEST(TenureTest, PermitsNothingBeforeItsLimitIsRaised) {
   }
 }
 
-// A call that exhausts a tick waits for the next one and is not refused.
+// A call that uses up a tick waits for the next tick and is not refused.
 TEST(TenureTest, GrantsTheTickAfterTheCurrentOneToo) {
   for (const Layout& layout : {Fine(), Coarse()}) {
     for (Milliseconds since_base{0}; since_base < Milliseconds(3'000);

@@ -18,8 +18,8 @@ namespace {
 
 constexpr uint32_t kSlots = 1024;  // of the layout firn
 
-// A slow disk, on which each node takes some time: a write that exceeds the time limit is answered
-// as unknown.
+// A slow disk, on which each node takes some time. The outcome of a write that exceeds the time
+// limit is unknown.
 class Slow final : public ForwardingCoordinator {
  public:
   using ForwardingCoordinator::ForwardingCoordinator;

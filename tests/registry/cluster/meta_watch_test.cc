@@ -79,8 +79,9 @@ TEST_F(MetaWatchTest, ReportsOnlyChanges) {
   EXPECT_EQ(told_[2].code(), Code::kCorrupt);
 }
 
-// A restore freezes a cluster, finds that nothing was lost, and writes the same contents again. A
-// server that has read the frozen node in between, for another reason, must read it again.
+// A restore freezes a cluster, finds that no data were lost, and writes the original contents
+// again. A server that has read the frozen node in between, for another reason, must read the node
+// again.
 TEST_F(MetaWatchTest, ReportsAChangeThatWasTakenBackBeforeItsNextRead) {
   Make(meta_);
   ClusterMeta frozen = meta_;

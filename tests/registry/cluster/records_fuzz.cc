@@ -1,5 +1,5 @@
-// Any bytes as the data of a root node, a slot or a `live`: refused with a reason, or read and
-// written the same.
+// Parses arbitrary bytes as the data of a root node, a slot or a `live` node: refused with a
+// reason, or equal when written again.
 
 #include <cstddef>
 #include <cstdint>

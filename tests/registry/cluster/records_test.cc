@@ -114,7 +114,7 @@ TEST(SlotRecordTest, TheWriterCountsOnlyWithTheWordOfItsRecord) {
   record.writer = SlotWriter{Nonce(1, 2), Nonce(5, 6), WallMs(7)};
   std::string text = FormatSlotRecord(record);
   EXPECT_EQ(*ParseSlotRecord(text), record);
-  // An earlier version replaces the word and hands the member on.
+  // An earlier version replaces the word and keeps this member.
   const std::string word = "\"word\":\"" + Nonce(3, 4).text();
   text.replace(text.find(word), word.size(), "\"word\":\"" + Nonce(3, 5).text());
   EXPECT_FALSE(ParseSlotRecord(text)->writer);
@@ -129,7 +129,7 @@ TEST(RecordsTest, ALeaseCountsOnlyWithTheNonceOfItsRecord) {
   const Result<SlotRecord> read = ParseSlotRecord(text);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(*read, record);
-  // A server that does not know leases replaces the nonce and hands the member on.
+  // A server without support for leases replaces the nonce and keeps this member.
   text.replace(text.find(Nonce(1, 2).text()), Nonce::kTextBytes, Nonce(3, 4).text());
   ASSERT_TRUE(ParseSlotRecord(text).ok());
   EXPECT_FALSE(ParseSlotRecord(text)->lease);
@@ -175,7 +175,7 @@ TEST(RecordsTest, RefusesMembersThatCannotBePreserved) {
   }
 }
 
-// The format is checked first, whatever the other members are.
+// The format is checked before the other members.
 TEST(RecordsTest, RefusesARootNodeOfAnotherFormatByName) {
   for (const std::string& json : {With(FormatMeta(SomeMeta()), "\"format\":2", "\"format\":1"),
                                   std::string(R"({"format":1})")}) {

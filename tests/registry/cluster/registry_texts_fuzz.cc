@@ -1,6 +1,6 @@
-// Any bytes as untrusted input to a registry: names and reports of servers, an operator's setting
-// for one, and the texts of a registry's address and credentials. Refused with a printable reason,
-// or read within the limits and written the same.
+// Parses arbitrary bytes as untrusted input of a registry: names and reports of servers, an
+// operator's setting of a server, and the texts of a registry's address and credentials. Refused
+// with a printable reason, or within the limits and equal when written again.
 
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +42,7 @@ void TryProvider(std::string_view text) {
   Check(name.find('/') == std::string::npos && firn::CheckPath("/" + name.substr(0, 1000)).ok(),
         "no name of a node");
   const auto again = firn::ParseProviderNodeName(name);
-  // More escapes may exceed the limit.
+  // The escaped text may exceed the limit.
   if (again.ok() || name.size() <= 4096) Check(*again == *provider, "another provider");
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A cluster in memory and an operator's view of its tags.
+// A cluster in memory, and an operator's access to its tags.
 class TagLifeTest : public testing::Test {
  protected:
   TagLifeTest() {
@@ -31,7 +31,7 @@ class TagLifeTest : public testing::Test {
   static TagDefinition Segment(const std::string& name) {
     return {.name = name, .strategy = "segment"};
   }
-  // What a server does when it takes a range.
+  // Moves the tag's ledger, as a server does when it takes a range.
   void MoveLedger(const std::string& name, int64_t high) {
     StoredTag stored = *store_.Read(name);
     stored.node.tag.high = high;

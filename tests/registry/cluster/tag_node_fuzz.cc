@@ -1,4 +1,5 @@
-// Any bytes as the data of a tag's node: refused with a reason, or read and written the same.
+// Parses arbitrary bytes as the data of a tag's node: refused with a reason, or equal when written
+// again.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const firn::Result<firn::TagNode> node = firn::ReadTagNode("t", text);
   if (!node.ok()) return Check(firn::IsPrintableUtf8(node.status().message()), "not printable"), 0;
   const firn::Result<std::string> written = firn::WriteTagNode(*node);
-  if (!written.ok()) return 0;  // its escapes exceed the limit
+  if (!written.ok()) return 0;  // the escaped text exceeds the limit
   Check(*firn::ReadTagNode("t", *written) == *node, "reads otherwise when written");
   return 0;
 }

@@ -138,7 +138,7 @@ TEST(TagNodeTest, TheLargestLedgerStaysExact) {
   EXPECT_EQ(ReadTagNode("order", *WriteTagNode({tag}))->tag.high, tag.high);
 }
 
-TEST(TagNodeTest, RefusesToWriteWhatItWouldNotRead) {
+TEST(TagNodeTest, RefusesToWriteInvalidDefinitions) {
   EXPECT_EQ(WriteTagNode({{.name = "order", .strategy = ""}}).code(), Code::kInvalid);
   EXPECT_EQ(WriteTagNode({{.name = "a\n", .strategy = "segment"}}).code(), Code::kInvalid);
   EXPECT_EQ(WriteTagNode({{.name = "a", .strategy = "segment"}, "{"}).code(), Code::kInvalid);

@@ -13,7 +13,7 @@
 namespace firn {
 namespace {
 
-// A cluster in memory and an operator's view of its tags.
+// A cluster in memory, and an operator's access to its tags.
 class TagStoreTest : public testing::Test {
  protected:
   TagStoreTest() {
@@ -228,7 +228,7 @@ TEST_F(TagStoreTest, RefusesAnEditOfADeletedTag) {
   EXPECT_EQ(store_.ReadAll()->deleted.size(), 1u);
 }
 
-// A restore that specifies a tag which is deleted in data that went back.
+// The restore names a tag that is deleted in the rolled-back data.
 TEST_F(TagStoreTest, ARestoreCanRecreateADeletedTag) {
   ASSERT_TRUE(store_.Create(Segment("order")).ok());
   ASSERT_TRUE(store_.Delete("order").ok());
@@ -267,7 +267,7 @@ TEST_F(TagStoreTest, ARestoredClusterRequiresAnExplicitStart) {
   EXPECT_TRUE(store_.Create(snowflake).ok());
 }
 
-// Its old ids had this form, and numbers up to its start.
+// The lost tag has issued ids in this form, with numbers up to its start.
 TEST_F(TagStoreTest, ATagCreatedAfterALossHasAFixedForm) {
   ChangeMeta(false, WallMs(1'700'000'000'000));
   TagDefinition made = Segment("made");
@@ -291,7 +291,7 @@ TEST_F(TagStoreTest, ATagCreatedAfterALossHasAFixedForm) {
   }
 }
 
-// Servers may have taken ranges of it without issuing a number.
+// Servers may have taken ranges of the tag without issuing a number.
 TEST_F(TagStoreTest, ALostTagThatRestartsFromOneHasAFixedForm) {
   ChangeMeta(true, WallMs(1'700'000'000'000));
   TagDefinition lost = Segment("lost");

@@ -1,4 +1,4 @@
-// One node's file is damaged: errors name it, and all other nodes are unaffected.
+// Tests a damaged file of one node. Errors name the file, and all other nodes are unaffected.
 
 #include <filesystem>
 #include <fstream>
@@ -118,7 +118,7 @@ TEST_F(DirDamageTest, AFolderWatchSeesTheOtherNodes) {
   EXPECT_EQ(watch.nodes().at("1").data, "repaired");
 }
 
-// Its absence would count as a deletion of every node below it.
+// If the folder counted as missing, every node below it would count as deleted.
 TEST_F(DirDamageTest, AFolderThatCannotBeExaminedIsNotMissing) {
   const fs::path folder = place_ + "/machines/0";
   fs::rename(folder, folder_ / "moved");

@@ -7,8 +7,8 @@
 #include "registry/dir/dir_format.h"
 #include "registry/dir/dir_place.h"
 
-// Any bytes as a file of a directory registry: a value that parses is the same after writing and
-// parsing.
+// Parses arbitrary bytes as a file of a directory registry. A parsed value is equal after it is
+// written and parsed again.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

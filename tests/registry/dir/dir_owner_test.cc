@@ -1,4 +1,4 @@
-// A registry of one user in which root creates nodes.
+// Tests a registry of one user in which root creates nodes.
 
 #include <filesystem>
 #include <memory>
@@ -60,7 +60,7 @@ class DirOwnerTest : public testing::Test {
       return Do(**tree, {Write::Erase("/tags/order/below", 0)}) ? 0 : 4;
     });
   }
-  // The registry's folder, as a package creates it, and the nodes that root creates.
+  // Creates the registry's folder as a package does, and nodes as root.
   void MakeAsRoot(uid_t user, gid_t group, mode_t mode) {
     fs::create_directory(place_);
     ASSERT_EQ(chown(place_.c_str(), user, group), 0);
@@ -104,7 +104,7 @@ TEST_F(DirOwnerTest, TheServerEndsASessionLeftBehindByRoot) {
                  auto tree = Open(place_);
                  const auto live = Write::Create("/live", "", Lifetime::kEphemeral);
                  if (!tree.ok() || !Do(**tree, {live})) return 1;
-                 _exit(0);  // as if killed: nothing is cleaned up
+                 _exit(0);  // like a kill, without cleaning up
                }),
             0);
   EXPECT_EQ(As(kServer, kServer,

@@ -57,7 +57,7 @@ TEST(DirIdentityTest, NamesTheDifferenceAndTheRemedy) {
       {{was.device, was.inode, was.born_ns, ""}, "another machine"},
   };
   EXPECT_TRUE(CheckIdentity(was, was, "/r").ok());
-  // After another mount, an overlay, btrfs or ZFS has another device number.
+  // After a new mount, an overlay, btrfs or ZFS has another device number.
   EXPECT_TRUE(CheckIdentity(was, {was.device + 1, was.inode, was.born_ns, was.machine}, "/r").ok());
   for (const Row& row : rows) {
     const Status refused = CheckIdentity(was, row.now, "/r");

@@ -45,7 +45,7 @@ class DirTreeTest : public testing::Test {
   Status Refusal(const DirOptions& options) {
     return DirTree::Open(options, SystemClock(), SystemEntropy()).status();
   }
-  // A registry with a root and a node "/a".
+  // Creates a registry with a root and a node "/a".
   std::unique_ptr<DirTree> Made() {
     auto tree = Open();
     EXPECT_TRUE(tree->Multi({Create("/", "root"), Create("/a", "first")}).status.ok());
@@ -219,7 +219,8 @@ TEST_F(DirTreeTest, ADamagedJournalStopsEverything) {
   EXPECT_EQ(tree->Multi({Write::Set("/", "x", 0)}).status.code(), Code::kCorrupt);
 }
 
-// The child keeps "/a" and "/b" equal, counts in "/c", and reports acknowledged writes.
+// Writes until it is killed. Keeps "/a" and "/b" equal, counts in "/c", and reports acknowledged
+// writes.
 [[noreturn]] void WriteForEver(DirTree& tree, int acknowledged) {
   for (int64_t n = tree.Read("/a")->stat.version;; ++n) {
     const std::string data = std::to_string(n);
@@ -259,7 +260,7 @@ TEST_F(DirTreeTest, AKilledWriterLeavesAReadableTreeWithoutPartialMultis) {
     EXPECT_GE(c->stat.version, acknowledged + 1);
     EXPECT_LE(a->stat.version - c->stat.version, 1);
     EXPECT_EQ(*tree->List("/"), (std::vector<std::string>{"a", "b", "c"}));
-    // The next writer counts all three alike again.
+    // Makes all three nodes equal again for the next writer.
     if (a->stat.version > c->stat.version) {
       ASSERT_TRUE(tree->Multi({Write::Set("/c", a->data, c->stat.version)}).status.ok());
     }

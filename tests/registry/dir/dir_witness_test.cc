@@ -45,7 +45,7 @@ TEST(DirWitnessTest, DoesNotRecreateARegistryDeletedUnderALiveProcess) {
   auto living = DirCoordinator::Open({.path = path}, SystemClock(), SystemEntropy());
   ASSERT_TRUE(living.ok()) << living.status();
   std::filesystem::rename(path,
-                          folder / "elsewhere");  // a deleted one may leave its inode's number
+                          folder / "elsewhere");  // a deleted folder's inode number may be reused
   const auto refused = DirCoordinator::Open({.path = path}, SystemClock(), SystemEntropy());
   EXPECT_EQ(refused.code(), Code::kConflict);
   EXPECT_NE(refused.status().message().find(std::to_string(getpid())), std::string::npos);
@@ -55,7 +55,7 @@ TEST(DirWitnessTest, DoesNotRecreateARegistryDeletedUnderALiveProcess) {
   EXPECT_TRUE(made.ok()) << made.status();
 }
 
-// A registry in its own folder of a TempDir, used by this process until the end of the object.
+// A registry in a folder of a TempDir, which this process uses until the object is destroyed.
 struct UsedRegistry {
   UsedRegistry() {
     std::filesystem::create_directories(folder / "data");
@@ -63,7 +63,8 @@ struct UsedRegistry {
     living = DirCoordinator::Open({.path = path}, SystemClock(), SystemEntropy());
     EXPECT_TRUE(living.ok()) << living.status();
   }
-  // Opens a registry of that name below the folder while this process still uses the deleted one.
+  // Opens a registry of this name below the folder, while this process still uses the deleted
+  // registry.
   Code OpenAs(const std::string& name) const {
     return DirCoordinator::Open({.path = folder / name}, SystemClock(), SystemEntropy()).code();
   }

@@ -92,7 +92,7 @@ TEST_F(DubboPublisherTest, RegistersWhileWantedOnly) {
   EXPECT_FALSE(publisher_->registered());
 }
 
-// A consumer that reads the tree when the metric says so finds the server.
+// A consumer that reads the tree once the metric shows the registration finds the server.
 TEST_F(DubboPublisherTest, IsRegisteredOnceItsNodesExist) {
   Pass();  // it lists the folders before it is ready, and finds none
   publisher_->Want(100);

@@ -1,4 +1,4 @@
-// What an audit learns from servers that it asks directly.
+// Tests audits with direct requests to the servers.
 
 #include <string>
 #include <vector>
@@ -29,7 +29,7 @@ AuditedProvider Server() {
   return server;
 }
 
-TEST(TakeStatusTest, ReplacesWhatTheReportHasNoRoomFor) {
+TEST(TakeStatusTest, PrefersTheStatusToTheShortenedReport) {
   AuditedProvider server = Server();
   std::vector<AuditFinding> findings;
   ASSERT_EQ(TakeStatus(R"({"address": "h:1", "registry": {"connected": true},
@@ -51,7 +51,19 @@ TEST(TakeStatusTest, ReplacesWhatTheReportHasNoRoomFor) {
   EXPECT_THAT(findings, IsEmpty());
 }
 
-TEST(TakeStatusTest, FindsWhatOnlyTheServerKnows) {
+TEST(TakeStatusTest, ReplacesWhetherItIsOverloaded) {
+  for (const bool overloaded : {true, false}) {
+    AuditedProvider server = Server();
+    server.report.overloaded = !overloaded;
+    std::vector<AuditFinding> findings;
+    const std::string member = overloaded ? "true" : "false";
+    ASSERT_EQ(TakeStatus(R"({"address": "h:1", "overloaded": )" + member + "}", server, findings),
+              Status());
+    EXPECT_EQ(server.report.overloaded, overloaded);
+  }
+}
+
+TEST(TakeStatusTest, ReportsARefusedReloadAndALostRegistry) {
   AuditedProvider server = Server();
   std::vector<AuditFinding> findings;
   ASSERT_EQ(TakeStatus(R"({"address": "h:1", "bound": "2026-11-26 06:00:00 UTC",
@@ -69,7 +81,8 @@ TEST(TakeStatusTest, FindsWhatOnlyTheServerKnows) {
   EXPECT_EQ(server.report, Server().report) << "an answer without tags says nothing of them";
 }
 
-// The address may lead to another program: the admin port of another host's loopback, for example.
+// The address may lead to another program, for example at the admin port of another host's
+// loopback.
 TEST(TakeStatusTest, RefusesAnAnswerThatIsNotThisServers) {
   for (const char* json : {"", "ok", "[]", "{", "{}", R"({"address": "h:2", "refused_tags": []})",
                            R"({"address": 7})"}) {
@@ -86,7 +99,8 @@ TEST(TakeStatusTest, IgnoresMembersOfOtherTypes) {
        {R"("refused_tags": {}, "refused_tags_count": 1)", R"("refused_tags": [])",
         R"("refused_tags": [], "refused_tags_count": "1")", R"("tags": 7)", R"("tags": [7, null])",
         R"("last_reload": [])", R"("last_reload": {"faults": {}})",
-        R"("last_reload": {"faults": [7]})", R"("registry": 7)", R"("registry": {})"}) {
+        R"("last_reload": {"faults": [7]})", R"("registry": 7)", R"("registry": {})",
+        R"("overloaded": 1)"}) {
     AuditedProvider server = Server();
     std::vector<AuditFinding> findings;
     EXPECT_TRUE(

@@ -72,7 +72,7 @@ class AuditTest : public testing::Test {
   void PutRecord(Slot slot, const SlotRecord& record) {
     Put(SlotPath(slot), FormatSlotRecord(record));
   }
-  // As a lease, whose holder is not live.
+  // Makes the slot held by a lease, so without a live node.
   void Hold(Slot slot, Nonce nonce, WallMs bound) {
     PutRecord(slot,
               {.nonce = nonce, .bound = bound, .owner = "a", .lease = SlotLease{"shop", "a:1"}});
@@ -121,7 +121,7 @@ class AuditTest : public testing::Test {
     Put(std::string(kProvidersPath), "");
   }
   Audit Read() { return *ReadAudit(registry_, kNow); }
-  // An audit with a change directly after the node is read.
+  // Returns an audit during which `happens` runs directly after the node was read.
   Audit ReadWhile(const std::string& path, std::function<void()> happens) {
     BusyCoordinator busy(coordinator_);
     busy.OnceAfterReading(path, std::move(happens));

@@ -1,4 +1,4 @@
-// What the audit makes of servers' own reports.
+// Tests audits of servers' reports.
 
 #include <iterator>
 #include <string>
@@ -37,7 +37,8 @@ TEST_F(AuditTest, ShowsTheSkewThatAServerReports) {
   EXPECT_THAT(Read().Faults(), IsEmpty());
 }
 
-// Its own clock cannot tell which came later: it was set back between the two starts.
+// The server's clock was set back between two starts, so the start times do not show which process
+// is later.
 TEST_F(AuditTest, JudgesOnlyTheLatestProcessOfAnAddress) {
   MakeProvidersFolder();
   const auto announce = [this](WallMs since, const ProviderReport& report) {
@@ -101,6 +102,16 @@ TEST_F(AuditTest, ReportsLostHistory) {
   MakeProvidersFolder();
   AnnounceAs("h:1", FormatReport({.phase = ServerPhase::kReady, .history_lost = true}));
   EXPECT_THAT(Read().Faults(), ElementsAre(HasSubstr("loses records of the plugin history")));
+}
+
+TEST_F(AuditTest, ReportsAnOverloadedServer) {
+  MakeProvidersFolder();
+  AnnounceAs("h:1", FormatReport({.phase = ServerPhase::kReady, .overloaded = true}));
+  const std::vector<AuditFinding> findings = Read().findings;
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].urgency, Urgency::kRefused);
+  EXPECT_THAT(findings[0].what, HasSubstr("h:1 refuses calls (OVERLOADED)"));
+  EXPECT_THAT(findings[0].fix, HasSubstr("add servers"));
 }
 
 // Another cluster's restore command would repair the wrong data.

@@ -44,7 +44,7 @@ std::ostream& operator<<(std::ostream& out, const Damage& damage) { return out <
 
 class AuditFindsTest : public AuditTest, public testing::WithParamInterface<Damage> {};
 
-TEST_P(AuditFindsTest, ItAndNothingElse) {
+TEST_P(AuditFindsTest, ReportsThisFaultOnly) {
   MakeProvidersFolder();
   MakeTag("order", 5'000);
   Hold({0, 0}, Nonce(1, 1), kNow + kMs);
@@ -216,9 +216,10 @@ const Damage kDamages[] = {
      "h:1: the registry's clock is 1 h behind"},
     {"HolderHasLeft",
      [](AuditTest& c) {
-       c.PutRecord({0, 1}, {.nonce = Nonce(1, 2), .bound = kNow + kMs, .owner = "b.1"});
+       c.PutRecord({0, 1},
+                   {.nonce = Nonce(1, 2), .bound = kNow + kMs, .owner = "b.1.1.0123456789abcdef"});
      },
-     "rack 0 worker 1: its holder, b.1 on , has left without giving it back"},
+     "rack 0 worker 1: its holder, b 0.0.0.1:1 on , has left without giving it back"},
     {"NoSuchMachine", [](AuditTest& c) { c.Announce("h:1", 1000, kNow); }, "there is no slot"},
     {"TwoOfOneMachine",
      [](AuditTest& c) {
@@ -304,7 +305,7 @@ TEST_F(AuditTest, CountsTheFaultsThatARestoreRepairs) {
   EXPECT_FALSE(audit.NeverUsed());
 }
 
-// It cannot be claimed any more, whatever its contents.
+// No server can claim a retired record.
 TEST_F(AuditTest, ARetiredRecordIsNotAFault) {
   Hold({0, 0}, Nonce(1, 1), kNow);
   PutRecord({0, 1}, {.nonce = Nonce(1, 1), .bound = kNow, .since = kNow + kMs, .retired = true});
@@ -333,7 +334,7 @@ TEST_F(AuditTest, AClusterSmallerThanItsLayoutIsComplete) {
   EXPECT_THAT(Read().Faults(), IsEmpty());
 }
 
-// Its holder was cut off during the restore and issues up to its bound.
+// The holder was disconnected during the restore and issues ids up to its bound.
 TEST_F(AuditTest, AClaimFromBeforeARestoreIsNotAFault) {
   Hold({0, 0}, Nonce(1, 1), kNow + kMs);
   LiftFloor(kNow + kMs);

@@ -1,5 +1,4 @@
-// Backups of a cluster whose registry goes back in time again and again, and what they know
-// together.
+// Tests merges of backups from a cluster whose registry is rolled back repeatedly.
 
 #include <algorithm>
 #include <string>
@@ -17,8 +16,7 @@ namespace {
 
 constexpr char kMergedUuid[] = "6f9619ff-8b86-4d11-b42d-00c04fc964ff";
 
-// A cluster's history: it changes, is backed up, and sometimes becomes what an earlier backup
-// shows.
+// A cluster's history: changes, backups, and sometimes a rollback to an earlier backup.
 class History {
  public:
   explicit History(uint64_t seed) : entropy_(seed) {
@@ -33,7 +31,7 @@ class History {
     while (backups.size() < count) {
       const uint64_t changes = 1 + entropy_.Below(12);
       for (uint64_t i = 0; i < changes; ++i) Change();
-      now_.taken = time_ += Milliseconds(entropy_.Below(3));  // two at the same time, too
+      now_.taken = time_ += Milliseconds(entropy_.Below(3));  // may be equal times
       now_.checksum = Cat("c", backups.size());
       backups.push_back(entropy_.Below(3) > 0 ? now_ : PartOf(now_));
       if (entropy_.Below(3) > 0) continue;
@@ -48,7 +46,7 @@ class History {
   static bool IsWhole(const Backup& backup) {
     return backup.settings_known && backup.tags_known && !backup.root.layout.empty();
   }
-  // What the state folder of a server may contain.
+  // Returns the part of a backup that a server's state folder can contain.
   Backup PartOf(Backup whole) {
     if (entropy_.Below(2) == 0) {
       RootSettings root{.uuid = whole.root.uuid};
@@ -100,7 +98,7 @@ class History {
       now_.bounds.emplace(at, machine, bound);
     }
   }
-  // Reserves or retires machine ids above all others, in order.
+  // Reserves or retires machine ids above all earlier ones, in order.
   void Withdraw() {
     RootSettings& root = now_.root;
     const MachineId machine(static_cast<uint32_t>(8 + entropy_.Below(8)));
@@ -195,7 +193,7 @@ void ExpectAbove(const Backup& merged, const Backup& one) {
   }
 }
 
-TEST(BackupMergeTest, KnowsWhatEachBackupKnowsInAnyOrder) {
+TEST(BackupMergeTest, ContainsTheFactsOfEachBackupInAnyOrder) {
   int merges = 0, conflicts = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(Cat("seed ", seed));
@@ -205,7 +203,7 @@ TEST(BackupMergeTest, KnowsWhatEachBackupKnowsInAnyOrder) {
     for (size_t i = backups.size() - 1; i > 0; --i) {
       std::swap(backups[i], backups[history.Below(i + 1)]);
     }
-    // Associative: any two parts, each merged by itself.
+    // Merging must be associative: merges two parts separately, then their results.
     const auto middle = backups.begin() + 1 + static_cast<long>(history.Below(backups.size() - 1));
     const Result<Backup> one = MergeAll({backups.begin(), middle});
     const Result<Backup> other = MergeAll({middle, backups.end()});
@@ -231,8 +229,9 @@ TEST(BackupMergeTest, KnowsWhatEachBackupKnowsInAnyOrder) {
   EXPECT_GT(conflicts, 5) << "two forms in which ids may exist";
 }
 
-// A folder that was copied, and what a server returns that is cut off, have a later time.
-TEST(BackupMergeTest, ALaterTimeAloneReplacesNothing) {
+// A copied folder, and the document of a disconnected server, have a later time without newer
+// contents.
+TEST(BackupMergeTest, IgnoresALaterTimeWithoutNewerContents) {
   Backup fresh{.taken = WallMs(5)};
   fresh.root = {.uuid = kMergedUuid, .layout = "firn", .lease_share = 70, .version = 3};
   fresh.tags = {{.tag = {.name = "order", .strategy = "segment", .step = 50, .high = 1'000}}};

@@ -1,5 +1,4 @@
-// What a person reads and answers of a restore: the printed command, the answers, and the documents
-// of servers.
+// Tests the printed restore command, an operator's answers, and the documents of servers.
 
 #include "registry/operate/restore_command.h"
 
@@ -91,7 +90,7 @@ class StateDocumentTest : public testing::Test {
   TempDir folder_;
 };
 
-TEST_F(StateDocumentTest, MergesWhatAllServersOfTheFolderKnow) {
+TEST_F(StateDocumentTest, MergesTheFilesOfAllServersInTheFolder) {
   WriteRoot("firn:7609:1", kKeptUuid);
   WriteTags("firn:7609:1", kKeptUuid, 5'001);
   WriteTags("firn:7610:1", kKeptUuid, 7'001);
@@ -122,7 +121,7 @@ TEST_F(StateDocumentTest, MergesWhatAllServersOfTheFolderKnow) {
   EXPECT_EQ(copied->tags, document->tags);
 }
 
-TEST_F(StateDocumentTest, TellsWhatItLacks) {
+TEST_F(StateDocumentTest, ReportsMissingSettingsAndTags) {
   Write("firn:7609:1.leases", FormatKeptBounds({.uuid = kKeptUuid,
                                                 .bounds = {{.slot = {.rack = 0, .worker = 3},
                                                             .era = Nonce(1, 2),
@@ -137,12 +136,12 @@ TEST_F(StateDocumentTest, TellsWhatItLacks) {
   EXPECT_EQ(copied->reached, document->reached);
 }
 
-TEST_F(StateDocumentTest, TheSameFolderIsTheSameDocumentLater) {
+TEST_F(StateDocumentTest, ALaterReadingOfAFolderIsTheSameDocument) {
   WriteTags("firn:7609:1", kKeptUuid, 5'001);
   const std::string before = Read()->checksum;
   WriteTags("firn:7609:1", kKeptUuid, 7'001);
   EXPECT_EQ(Read()->checksum, before);
-  // It is as old as its tags, whatever was written later.
+  // A document has the age of its tags, although other files were written later.
   const WallMs written = Read()->taken;
   const auto tags = folder_ / ("firn:7609:1." + std::string(kKeptUuid) + ".tags");
   std::filesystem::last_write_time(tags,
@@ -152,7 +151,7 @@ TEST_F(StateDocumentTest, TheSameFolderIsTheSameDocumentLater) {
   TempDir copy;
   std::filesystem::copy(folder_.path(), copy.path(), std::filesystem::copy_options::recursive);
   EXPECT_NE(ReadStateDocument(copy.path(), kKeptUuid)->checksum, before);
-  // So is what its server returns, at whatever time.
+  // A server's answers at different times also count as one document.
   Backup returned = *Read();
   for (const WallMs taken : {WallMs(1), WallMs(2)}) {
     returned.taken = taken;
@@ -217,7 +216,7 @@ TEST(RootSettingsTest, RefusesReservationsThatNoRecordCanHold) {
   EXPECT_EQ(check(1'023, 201).code(), Code::kInvalid);
 }
 
-// After a restore ids are ahead of the wall clock, and stay so.
+// After a restore, ids stay ahead of the wall clock.
 TEST(RootSettingsTest, IdsAreAsFarAheadAsTheyStartedAfterTheRestore) {
   EXPECT_EQ(RootSettings().IdsBy(WallMs(5'000)), WallMs());
   const RootSettings restored{.floor = WallMs(4'000), .era_began = WallMs(1'000)};

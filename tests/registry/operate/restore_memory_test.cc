@@ -1,4 +1,4 @@
-// What a restore keeps for a later run, and for machine ids whose records are lost.
+// Tests the memory of an unfinished restore, and machine ids whose records are lost.
 
 #include "registry/operate/restore_memory.h"
 
@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "registry/cluster/reserved.h"
+#include "registry/operate/reserve.h"
 #include "tests/registry/operate/restore_fixture.h"
 
 namespace firn {
@@ -14,7 +15,8 @@ namespace {
 
 using RestoreMemoryTest = RestoreTest;
 
-// Otherwise the audit calls them unused, and another system could get one that a server still uses.
+// Otherwise the audit would report them as unused, and an operator could give another system a
+// machine id that a server still uses.
 TEST_F(RestoreMemoryTest, MarksMachineIdsOfKnownBoundsAsUsed) {
   tree_.Wipe();
   RestoreFacts facts = Facts();
@@ -28,9 +30,12 @@ TEST_F(RestoreMemoryTest, MarksMachineIdsOfKnownBoundsAsUsed) {
   EXPECT_EQ(RecordOf(3).owner, kRestoredOwner);
   EXPECT_LE(RecordOf(3).bound, kRestoreTime)
       << "the floor covers the rest: it can be claimed at once";
+  AsOperator([](BlockingCoordinator& registry) {
+    EXPECT_EQ(ReserveSlots(registry, {{0, 2}}, "leaf").code(), Code::kConflict);
+  });
 }
 
-// A server that is cut off may hold a bound as far ahead as the largest window.
+// A disconnected server may hold a bound that is the largest window ahead.
 TEST_F(RestoreMemoryTest, RecordsTheLargestClaimWindow) {
   tree_.Wipe();
   RestoreFacts facts = Facts();
@@ -43,7 +48,7 @@ TEST_F(RestoreMemoryTest, RecordsTheLargestClaimWindow) {
   EXPECT_EQ(ParseClusterSettings(tree_.Peek(kSettingsPath)->data)->window, 9 * kWindow);
 }
 
-TEST_F(RestoreMemoryTest, RemembersWhatAnInterruptedRunReplaces) {
+TEST_F(RestoreMemoryTest, ARepeatedRunReplacesTheSameClusterAsTheInterruptedOne) {
   RestoreFacts facts = Facts();
   facts.uuid = "6f1b0c7e-1f3a-4c55-9d0e-0123456789ab";
   facts.replaces_unused = true;
@@ -78,7 +83,7 @@ TEST_F(RestoreMemoryTest, RemembersWhatAnInterruptedRunReplaces) {
   EXPECT_TRUE(finished);
 }
 
-// An earlier version knows no memory: what it leaves out must not count as done.
+// A process that begins an era without this memory may have omitted parts of it.
 TEST_F(RestoreMemoryTest, ARunThatDrawsAnotherEraEndsTheMemory) {
   RestoreFacts facts = Facts();
   facts.memory.flags = {"--set=workers=4"};
@@ -121,7 +126,7 @@ TEST_F(RestoreMemoryTest, JoinsTheAnswersOfTwoRunsAndOnlyRaises) {
   EXPECT_FALSE(joined.Lacks(second));
 }
 
-// A field that was mistyped, or that the new strategy does not have, must not stay.
+// A mistyped field, or one that the new strategy lacks, must not remain.
 TEST_F(RestoreMemoryTest, ADefinitionOfATagReplacesTheEarlierOneAsAWhole) {
   const RestoreMemory first{.flags = {"--set=day.strategy=segment", "--set=day.text=x{id}",
                                       "--set=day.start=7", "--set=day.high=9", "--set=a.step=5",
@@ -140,32 +145,8 @@ TEST_F(RestoreMemoryTest, ADefinitionOfATagReplacesTheEarlierOneAsAWhole) {
   EXPECT_EQ(std::ranges::count(snowflake.flags, "--set=day.start=7"), 0) << "it has no numbers";
 }
 
-// A version with arguments has frozen the cluster. This one understands none of them, and leaves
-// the cluster frozen until an operator says the same.
-TEST_F(RestoreMemoryTest, ARestoreWithArgumentsOfAnEarlierVersionIsNotContinued) {
-  AsOperator([&](BlockingCoordinator& registry) {
-    ASSERT_TRUE(FreezeForRestore(registry, Facts(), entropy_).ok());
-    for (const char* said : {R"("flags":["--bound_ms=7","--tag_gap=5"],"tags":[],"unstored":"")",
-                             R"("flags":["--tag_gap=5"],"tags":["order=7,step=5"],"unstored":"")",
-                             R"("flags":["--tag_gap=5"],"tags":[],"unstored":"00")",
-                             R"("flags":[],"tags":[],"unstored":"")"}) {
-      const std::string text = R"({"era":")" + Meta().meta.era.text() +
-                               R"(","replaced":"","erased":false,"documents":[],)" + said + "}";
-      Write1(tree_.Peek(kRestorePath) ? Write::Set(kRestorePath, text, Write::kAnyVersion)
-                                      : Write::Create(kRestorePath, text, Lifetime::kPersistent));
-      const RestoreMemory left = *ReadRestoreMemory(registry, Meta().meta)->memory;
-      EXPECT_TRUE(left.IsOutdated() && left.flags.empty()) << said;
-      EXPECT_EQ(RestoreCluster(registry, Facts(), entropy_).status().code(), Code::kConflict)
-          << said;
-      EXPECT_TRUE(Meta().meta.frozen);
-    }
-    RestoreFacts again = Facts();
-    again.forgets_documents = true;
-    EXPECT_TRUE(RestoreCluster(registry, again, entropy_).ok());
-  });
-}
-
-// Two operators at the same time: the second has read the cluster before the first froze it.
+// Two operators restore at the same time. The second has read the cluster before the first froze
+// it.
 TEST_F(RestoreMemoryTest, ARunThatLacksAnswersOfAnEarlierOneIsRefused) {
   RestoreFacts facts = Facts();
   facts.memory.flags = {"--set=floor=7"};
@@ -178,7 +159,7 @@ TEST_F(RestoreMemoryTest, ARunThatLacksAnswersOfAnEarlierOneIsRefused) {
   EXPECT_TRUE(RestoreBy(facts).ok());
 }
 
-// The second operator has another backup, too, while the first one's run waits for reports.
+// The second operator has an additional backup, and the first operator's run waits for reports.
 TEST_F(RestoreMemoryTest, ARunThatLacksADocumentOfALaterOneIsRefused) {
   RestoreFacts first = Facts(), second = Facts();
   first.memory.documents = {{"/old.json", "c1", kRestoreTime}};
@@ -213,13 +194,16 @@ TEST_F(RestoreMemoryTest, ForgetsDocumentsWhoseFilesAreLost) {
   });
 }
 
-// A server that has just reached the registry reports after the facts were gathered.
-TEST_F(RestoreMemoryTest, TakesReportsIntoAccountThatArriveBeforeTheUnfreeze) {
+// A server that has just connected reports after the facts were gathered.
+TEST_F(RestoreMemoryTest, UsesReportsThatArriveBeforeTheUnfreeze) {
   RestoreFacts facts = Facts();
   facts.bounds = {{kRestoreTime + kAnHour, MachineId(0)}};
   const std::vector<ProviderReport> late{
       {.machine = MachineId(0), .bound = kRestoreTime + kAnHour},
-      {.machine = MachineId(1), .bound = kRestoreTime + 5 * kAnHour, .clock_skew_ms = 7'200'000},
+      {.machine = MachineId(1),
+       .bound = kRestoreTime + 5 * kAnHour,
+       .window = 2 * kWindow,
+       .clock_skew_ms = 7'200'000},
       {.machine = MachineId(2), .bound = kRestoreTime + 30 * 24 * kAnHour}};
   facts.last_reports = [&](const MetaAsRead&) -> Result<std::vector<ProviderReport>> {
     EXPECT_TRUE(Meta().meta.frozen);
@@ -228,8 +212,9 @@ TEST_F(RestoreMemoryTest, TakesReportsIntoAccountThatArriveBeforeTheUnfreeze) {
   };
   const auto report = RestoreBy(facts);
   ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->floor, kRestoreTime + 5 * kAnHour + 3 * kWindow);
+  EXPECT_EQ(report->floor, kRestoreTime + 5 * kAnHour + 6 * kWindow);
   EXPECT_EQ(Meta().meta.floor, report->floor);
+  EXPECT_EQ(ParseClusterSettings(tree_.Peek(kSettingsPath)->data)->window, 2 * kWindow);
   EXPECT_EQ(report->ignored.size(), 1u);
   EXPECT_EQ(RecordOf(1).owner, kRestoredOwner);
   EXPECT_TRUE(RecordOf(2).retired);

@@ -116,10 +116,6 @@ TEST(RestorePolicyTest, ABackupIsCoveredByTagsLiftedAboveItByTheGap) {
   EXPECT_TRUE(covers({.tags = {TagInRegistry(LedgerTag("order", 6'001))}, .faults = {}}));
 }
 
-// Other servers may have taken any number of ranges since the folder was written.
-// It may have renewed its claim since, ahead of the clock as after the last restore.
-// The registry remembers answers, but no document.
-// A person who pastes the printed command loses no flag or answer of the first one.
 TEST(RestorePolicyTest, TheHighestOfReportsBackupAndRegistryIsKnown) {
   LedgerFacts facts{.wanted_gap = 1'000};
   EXPECT_EQ(KnownOf("order", facts), std::nullopt);
@@ -138,18 +134,17 @@ TEST(RestorePolicyTest, TheHighestOfReportsBackupAndRegistryIsKnown) {
       << "the largest ranges in any document";
 }
 
-// The restore was completed, servers issued these numbers, and the registry went back to before it
-// had the tags.
+// The restore was completed and servers issued these numbers. Then the registry was rolled back to
+// a state without the tags.
 TEST(RestorePolicyTest, TheNextNumbersOfAnUnfinishedRestoreMayBeIssued) {
   Audit audit = RestoredCluster().audit;
-  EXPECT_TRUE(UsedStarts(audit, "p").high.empty());
+  EXPECT_TRUE(UsedStarts(audit).high.empty());
   audit.unfinished =
       RestoreMemory{.flags = {"--set=order.start=5001", "--set=bill.high=7"}, .plan = "earlier"};
-  const ProviderReport used = UsedStarts(audit, "p");
+  const ProviderReport used = UsedStarts(audit);
   EXPECT_EQ(used.high, (std::map<std::string, int64_t>{{"order", 5'002}}));
-  EXPECT_TRUE(UsedStarts(audit, "earlier").high.empty()) << "what this run itself has stored";
 
-  // A tag whose gap leaves no numbers continues at a start that is above these.
+  // A tag whose gap would leave no numbers continues at a start above these numbers.
   TagDefinition narrow = LedgerTag("order", 0);
   narrow.plugins = {"obfuscate"};
   narrow.obfuscate_width = 4;

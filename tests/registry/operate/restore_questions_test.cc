@@ -1,4 +1,4 @@
-// What a restore asks, and when it refuses.
+// Tests the questions and refusals of a restore.
 
 #include <algorithm>
 #include <string>
@@ -87,7 +87,7 @@ TEST(RestoreQuestionsTest, AsksForTheSettingsOfALostClusterThatNoDocumentContain
   EXPECT_EQ(told(), "");
 }
 
-TEST(RestoreQuestionsTest, AsksHowFarIdsHaveComeIfAHolderIsSilentAndNoDocumentKnowsTheFloor) {
+TEST(RestoreQuestionsTest, AsksForTheFloorIfAHolderIsSilentAndNoDocumentContainsIt) {
   Audit audit = RestoredCluster().audit;
   RestoreCall call;
   Backup& backup = call.ledgers.backup.emplace();
@@ -113,7 +113,7 @@ TEST(RestoreQuestionsTest, AsksHowFarIdsHaveComeIfAHolderIsSilentAndNoDocumentKn
   EXPECT_EQ(told(), "") << "the floor is known";
 }
 
-TEST(RestoreQuestionsTest, AsksForTheFormOfATagOfWhichIdsMayExistInTwo) {
+TEST(RestoreQuestionsTest, AsksForTheFormOfATagWhoseIdsMayExistInTwoForms) {
   Audit audit = RestoredCluster().audit;
   audit.tags = {LedgerTag("order", 5'001)};
   RestoreCall call;
@@ -144,7 +144,7 @@ TEST(RestoreQuestionsTest, NamesATagThatOnlyAnAnswerKnows) {
               HasSubstr("tag 'ordre' is in neither the registry nor a document"));
 }
 
-TEST(RestoreQuestionsTest, ContinuesAnUnfinishedRestoreOnlyWithWhatItUsed) {
+TEST(RestoreQuestionsTest, ContinuesAnUnfinishedRestoreOnlyWithItsDocuments) {
   Audit audit = RestoredCluster().audit;
   audit.findings.push_back({Urgency::kData, "a node is missing", {}, /*restore=*/true});
   audit.unfinished = RestoreMemory{
@@ -166,11 +166,6 @@ TEST(RestoreQuestionsTest, ContinuesAnUnfinishedRestoreOnlyWithWhatItUsed) {
       << "the registry may have gone back before a later one was taken";
   audit.unfinished->documents.push_back({"/older", "c3", WallMs(1)});
   EXPECT_THAT(told({}), HasSubstr("'--from=/a b.json,/older'"));
-
-  audit.unfinished = RestoreMemory();
-  EXPECT_THAT(told({}), HasSubstr("complete the restore with the version of Firn"));
-  EXPECT_THAT(RepairCommand(audit, place), HasSubstr("complete the restore with the version"))
-      << "its command would be refused";
 }
 
 TEST(RestoreQuestionsTest, RefusesToLiftALedgerThatWentBackWithoutItsNumber) {
@@ -205,7 +200,7 @@ TEST(RestoreQuestionsTest, ThePrintedCommandRepeatsAllFlagsAndAnswers) {
                         "--set=retire=9 --set=order.strategy=STRATEGY"));
 }
 
-TEST(RestoreQuestionsTest, AnswersAreComparedWithAllThatAnInterruptedRunHasNotRaised) {
+TEST(RestoreQuestionsTest, RefusesAnswersBelowValuesThatAnInterruptedRunHasNotUsed) {
   Audit audit = RestoredCluster().audit;
   audit.tags = {LedgerTag("order", 6'001)};
   audit.settings.window = 2 * kRestoreWindow;

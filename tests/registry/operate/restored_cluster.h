@@ -29,8 +29,8 @@ inline AuditedSlot AuditedSlotOf(uint32_t machine, bool retired) {
   return slot;
 }
 
-// A cluster that was restored a minute ago: its floor is as high as a restore sets it. Machine id 0
-// is retired, 1 is not.
+// A cluster that was restored a minute ago, with the floor that a restore sets. Machine id 0 is
+// retired, machine id 1 is not.
 struct RestoredCluster {
   RestoredCluster() {
     audit.meta.emplace();

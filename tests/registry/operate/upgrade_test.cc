@@ -78,7 +78,8 @@ TEST_F(UpgradeTest, NamesProgramsThatOnlyHoldAMachineId) {
       << report.status();
 }
 
-// The claim of a disconnected program belongs to the previous root node: it lapses unrenewed.
+// The claim of a disconnected program belongs to the previous root node, so it is not renewed and
+// lapses.
 TEST_F(UpgradeTest, AProgramWithoutTheFormatCannotClaim) {
   auto host = Start();
   Run(Milliseconds(100), *host);

@@ -77,7 +77,7 @@ TEST_F(WhoTest, NamesPastHoldersUpToTheirLastTick) {
   EXPECT_FALSE(Who(2000).present);
 }
 
-TEST_F(WhoTest, SaysWhyNoHolderIsNamed) {
+TEST_F(WhoTest, ReportsWhyTheHolderIsUnknown) {
   EXPECT_THAT(Who(999).unknown, HasSubstr("begin later"));
   EXPECT_THAT(Who(3500).unknown, HasSubstr("was not held"));
   EXPECT_THAT(Who(5000).unknown, HasSubstr("has not been granted"));
@@ -85,7 +85,7 @@ TEST_F(WhoTest, SaysWhyNoHolderIsNamed) {
   EXPECT_THAT(Who(4000, {.rack = 1, .worker = 200}).unknown, HasSubstr("no record"));
 }
 
-TEST_F(WhoTest, SaysSinceWhenTheRecordsOfARestoredClusterKnow) {
+TEST_F(WhoTest, ReportsSinceWhenARestoredClusterHasRecords) {
   MetaAsRead root = *ReadMeta(registry_);
   root.meta.floor = At(1);
   ASSERT_TRUE(SetMeta(registry_, root).ok());
@@ -99,7 +99,7 @@ TEST_F(WhoTest, SaysSinceWhenTheRecordsOfARestoredClusterKnow) {
   EXPECT_THAT(Who(4500, unused).unknown, HasSubstr("begin at 2025-06-15"));
 }
 
-// Its holder may have renewed it by writes that the registry has lost.
+// The holder may have renewed its claim by writes that the registry has lost.
 TEST_F(WhoTest, NamesTheHolderWhoseRecordWentBackBeforeTheRestore) {
   ClusterMeta meta = ReadMeta(registry_)->meta;
   meta.floor = At(6000);
@@ -110,7 +110,7 @@ TEST_F(WhoTest, NamesTheHolderWhoseRecordWentBackBeforeTheRestore) {
   EXPECT_THAT(Who(7000).unknown, HasSubstr("has not been granted"));
 }
 
-TEST_F(WhoTest, WorksWithoutAnUnreadablePast) {
+TEST_F(WhoTest, IgnoresAnUnreadablePast) {
   Put(Write::Set(PastPath(kSlot), "scribble", Write::kAnyVersion));
   EXPECT_EQ(Who(4500).holders.size(), 1u);
   EXPECT_THAT(Who(1500).unknown, HasSubstr("past"));

@@ -11,7 +11,7 @@
 namespace firn {
 namespace {
 
-// Servers of different versions must agree.
+// Servers of different versions must compute the same partition.
 TEST(CandidatesTest, PartitionsNeverChange) {
   EXPECT_EQ(PartitionOf("default"), 5U);
   EXPECT_EQ(PartitionOf("orders"), 1U);

@@ -9,12 +9,27 @@ const Beat kBeat{.address = "10.1.2.3:7609",
                  .secret = Nonce(1, 2),
                  .word = Nonce(3, 4),
                  .window = Milliseconds(2'500),
-                 .ended = true};
+                 .ended = true,
+                 .unreachable = "10.1.2.4:7609,10.1.2.5:7609"};
 
 TEST(OwnerRecordsTest, BeatReadsBack) {
   const Result<Beat> read = ParseBeat(FormatBeat(kBeat));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(*read, kBeat);
+}
+
+TEST(OwnerRecordsTest, ListsWholeAddresses) {
+  EXPECT_TRUE(Lists(kBeat.unreachable, "10.1.2.4:7609"));
+  EXPECT_TRUE(Lists(kBeat.unreachable, "10.1.2.5:7609"));
+  EXPECT_FALSE(Lists(kBeat.unreachable, "10.1.2.5:760"));
+  EXPECT_FALSE(Lists("", "10.1.2.5:7609"));
+}
+
+TEST(OwnerRecordsTest, ABeatOfAnEarlierVersionListsNoAddresses) {
+  Beat beat = kBeat;
+  beat.unreachable.clear();
+  EXPECT_EQ(FormatBeat(beat).find("unreachable"), std::string::npos);
+  EXPECT_EQ(ParseBeat(FormatBeat(beat)).value(), beat);
 }
 
 TEST(OwnerRecordsTest, PartitionReadsBack) {

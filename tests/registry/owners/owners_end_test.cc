@@ -16,7 +16,7 @@ TEST_F(OwnersEndTest, EndsWhenAnotherProcessWritesItsBeat) {
   Pass(kWindow / 3 + 2 * kStep, {&a_});
   EXPECT_EQ(a_.ended, 8);
   EXPECT_EQ(a_.MayTake(clock_.Boot()), 0);
-  Pass(kWindow * 2, {&a_});  // that process writes no more
+  Pass(kWindow * 2, {&a_});  // the process no longer writes
   EXPECT_EQ(a_.MayTake(clock_.Boot()), 8);
   EXPECT_NE(OwnerOf(0).tenure, owner.tenure);
 }
@@ -46,10 +46,12 @@ TEST_F(OwnersEndTest, EndsWhenTheClusterIsFrozen) {
   MakePartitions();
   Pass(kStart, {&a_});
   meta_.frozen = true;
+  meta_.reason = "a ledger was lost";
   SetRoot();
   Pass(kWindow * 5, {&a_});
   EXPECT_EQ(a_.ended, 8);
-  EXPECT_EQ(a_.owners.trouble(), "the cluster is frozen");
+  EXPECT_EQ(a_.owners.trouble(), "the cluster is frozen: a ledger was lost; run firn restore");
+  EXPECT_EQ(a_.owners.At(0).kind, Holding::Kind::kNobody) << "its own tenure has ended";
   meta_.frozen = false;
   SetRoot();
   Pass(kWindow * 3, {&a_});
@@ -76,9 +78,32 @@ TEST_F(OwnersEndTest, HandsOverAfterItsTermsHaveEnded) {
   a_.owners.HandOver();
   Pass(Milliseconds(200), {&a_, &b_});
   EXPECT_EQ(a_.ended, 8);
-  EXPECT_TRUE(a_.named_when_ended);  // nothing was written before
+  EXPECT_TRUE(a_.named_when_ended);  // the end was reported before any write
   EXPECT_TRUE(a_.owners.handed_over());
   EXPECT_EQ(b_.MayTake(clock_.Boot()), 8);
+}
+
+TEST_F(OwnersEndTest, KeepsItsPartitionsUntilAnotherServerMayTakeThem) {
+  MakePartitions();
+  Pass(kStart, {&a_});
+  Pass(kWindow / 2, {&a_, &b_});
+  a_.owners.HandOver();
+  Pass(kWindow / 2, {&a_, &b_});
+  EXPECT_EQ(a_.MayTake(clock_.Boot()), 8);
+  Pass(kWindow, {&a_, &b_});
+  EXPECT_TRUE(a_.owners.handed_over());
+  EXPECT_EQ(b_.MayTake(clock_.Boot()), 8);
+}
+
+// Its ports are closed, so no server can take numbers from it any more.
+TEST_F(OwnersEndTest, FreesItsPartitionsAtOnceWhenItStops) {
+  MakePartitions();
+  Pass(kStart, {&a_});
+  Pass(kWindow / 2, {&a_, &b_});
+  a_.owners.HandOver();
+  a_.owners.HandOver(/*waits=*/false);
+  Pass(Milliseconds(200), {&a_, &b_});
+  EXPECT_TRUE(a_.owners.handed_over());
 }
 
 TEST_F(OwnersEndTest, HandsOverAgainAfterALostRequest) {
@@ -87,7 +112,7 @@ TEST_F(OwnersEndTest, HandsOverAgainAfterALostRequest) {
   const uint64_t term = a_.owners.term(0).Load();
   for (int i = 0; i < 4; ++i) a_.link.Script(Verb::kMulti, {.kind = Fate::Kind::kRequestLost});
   a_.owners.HandOver();
-  Pass(kStep, {&a_});
+  Pass(5 * kStep, {&a_});
   EXPECT_FALSE(a_.owners.term(0).Holds(term, clock_.Boot()));
   Pass(kWindow, {&a_});
   EXPECT_TRUE(a_.owners.handed_over());
@@ -112,13 +137,17 @@ TEST_F(OwnersEndTest, ContinuesAfterALapseInTheSameSession) {
   a_.link.Disconnect();
   Pass(kWindow * 3, {&a_});
   EXPECT_EQ(a_.MayTake(clock_.Boot()), 0);
+  EXPECT_EQ(a_.owners.At(0).kind, Holding::Kind::kLapsed);
+  EXPECT_EQ(a_.owners.trouble(), "the registry does not acknowledge this server's renewals");
   a_.link.Reconnect();
   Pass(kWindow / 4, {&a_});
   EXPECT_EQ(a_.MayTake(clock_.Boot()), 8);
+  EXPECT_EQ(a_.owners.At(0).kind, Holding::Kind::kHere);
+  EXPECT_EQ(a_.owners.trouble(), "");
   EXPECT_EQ(a_.ended, 0);
 }
 
-// The registry may have gone back in time, where the versions are those of before.
+// The registry may have been rolled back and have reached the same versions again.
 TEST_F(OwnersEndTest, EndsAfterALapseInAnotherSession) {
   MakePartitions();
   Pass(kStart, {&a_});
@@ -135,8 +164,8 @@ TEST_F(OwnersEndTest, EndsAfterALapseInAnotherSession) {
   EXPECT_NE(OwnerOf(0).tenure, owner.tenure);
 }
 
-// The partition goes back to an earlier state, and another server takes it: its version and its
-// creation are those of the term that still runs.
+// The partition is rolled back to an earlier state, and another server takes it. It then has the
+// version and the creation time with which the present term began.
 TEST_F(OwnersEndTest, EndsWhenARolledBackPartitionNamesAnotherTenureInTheSameVersion) {
   MakePartitions();
   Pass(kStart, {&a_});
@@ -155,7 +184,7 @@ TEST_F(OwnersEndTest, EndsWhenARolledBackPartitionNamesAnotherTenureInTheSameVer
   EXPECT_EQ(a_.ended, 8);
 }
 
-// Without notification, a renewal that arrives late finds that the change's node is missing.
+// Without a notification, a late renewal fails because the change's node is missing.
 TEST_F(OwnersEndTest, RenewalIsRefusedAfterAnotherChangeInTheSameVersion) {
   MakePartitions();
   Pass(kStart, {&a_});
@@ -167,7 +196,7 @@ TEST_F(OwnersEndTest, RenewalIsRefusedAfterAnotherChangeInTheSameVersion) {
   EXPECT_EQ(a_.owners.term(4).until(), until);
 }
 
-// The server says itself that its tenure has ended, so that others need not wait.
+// The server sets its beat to ended, so that others need not wait.
 TEST_F(OwnersEndTest, TenureThatEndsHereIsTakenOverAtOnce) {
   MakePartitions();
   Pass(kStart, {&a_});
@@ -206,8 +235,9 @@ TEST_F(OwnersEndTest, ErasesBeatThatNoPartitionNamesOnceItHasNotChangedForLong) 
   EXPECT_EQ(a_.ended, 0);
 }
 
-// The first attempt is applied after it was reported as unknown, when its partition is given up.
-TEST_F(OwnersEndTest, LateTakeoverOfWhatWasGivenUpBeginsNoTerm) {
+// The outcome of the first attempt is unknown. The attempt is applied after the server has given up
+// the partition.
+TEST_F(OwnersEndTest, ALateTakeoverOfAPartitionThatWasGivenUpBeginsNoTerm) {
   MakePartitions();
   Pass(kWindow * 5 / 4 - kStep, {&a_});
   for (size_t i = 0; i < kPartitions; ++i) {
@@ -220,7 +250,7 @@ TEST_F(OwnersEndTest, LateTakeoverOfWhatWasGivenUpBeginsNoTerm) {
   for (size_t i = 0; i < kPartitions; ++i) EXPECT_TRUE(OwnerOf(i).tenure.zero());
 }
 
-TEST_F(OwnersEndTest, LostSessionEndsNothingWithinTheWindow) {
+TEST_F(OwnersEndTest, KeepsItsTermsWithinTheWindowAfterItsSessionIsLost) {
   MakePartitions();
   Pass(kStart, {&a_});
   tree_.Expire(a_.link.session());

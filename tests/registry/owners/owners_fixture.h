@@ -38,7 +38,7 @@ struct OwnersServer {
       owned += owners.At(i).kind == Holding::Kind::kHere ? 1 : 0;
     return owned;
   }
-  // The partitions of which it may take numbers.
+  // Returns the number of partitions whose numbers it may take.
   int MayTake(BootMs now) const {
     int held = 0;
     for (size_t i = 0; i < kPartitions; ++i) {
@@ -59,7 +59,7 @@ struct OwnersServer {
 class OwnersFixture : public testing::Test {
  protected:
   static constexpr Milliseconds kStep{10}, kWindow = OwnersServer::kWindow;
-  // A server takes what is free once its session is old enough.
+  // After this time in a session, a server takes free partitions.
   static constexpr Milliseconds kStart = kWindow * 5 / 4 + Milliseconds(300);
   static constexpr Lifetime kStays = Lifetime::kPersistent;
 
@@ -103,7 +103,7 @@ class OwnersFixture : public testing::Test {
   PartitionOwner OwnerOf(size_t partition) {
     return ParsePartitionOwner(tree_.Peek(PartitionPath(partition))->data).value();
   }
-  // The number of beats in the registry.
+  // Returns the number of beats in the registry.
   size_t Beats() {
     size_t count = 0;
     operator_.List(kBeatsPath, [&](const Result<std::vector<std::string>>& names) {

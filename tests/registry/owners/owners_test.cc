@@ -9,7 +9,7 @@ using Kind = Holding::Kind;
 
 class OwnersTest : public OwnersFixture {};
 
-TEST_F(OwnersTest, ReadsAndWritesNothingBeforeItIsWanted) {
+TEST_F(OwnersTest, DoesNotUseTheRegistryBeforeATagHasAnOwner) {
   FaultyCoordinator link(std::make_unique<MemoryCoordinator>(tree_), clock_);
   Owners idle(link, a_.entropy, {.address = "10.0.0.3:7609"}, [](size_t) {});
   idle.Permit(true);
@@ -44,7 +44,7 @@ TEST_F(OwnersTest, TakesFreePartitionsOnceItsSessionIsOldEnough) {
   EXPECT_EQ(a_.owners.trouble(), "");
 }
 
-// Another server may have owned them, whose window is not known.
+// A server with an unknown window may have owned the missing partitions.
 TEST_F(OwnersTest, TakesMissingPartitionsAfterTheLongestWindow) {
   Pass(Beat::kWindowMax * 5 / 4, {&a_});
   EXPECT_EQ(a_.Owned(), 0);
@@ -76,22 +76,6 @@ TEST_F(OwnersTest, ReportsTheOwnerAndItsSecretToTheOthers) {
   EXPECT_FALSE(holding.secret.zero());
 }
 
-// A range that is requested in one term must not be used in the next.
-TEST_F(OwnersTest, GuardsWritesOfOneTermByTheNameOfItsChange) {
-  MakePartitions();
-  Pass(kStart, {&a_});
-  Pass(kWindow, {&a_, &b_});
-  const uint64_t term = a_.owners.term(2).Load();
-  ASSERT_TRUE(a_.owners.GuardOf(2, term).has_value());
-  EXPECT_EQ(a_.owners.GuardOf(2, term)->path, ChangePath(2, OwnerOf(2).change));
-  EXPECT_FALSE(a_.owners.GuardOf(2, term + 1).has_value());
-  EXPECT_FALSE(b_.owners.GuardOf(2, b_.owners.term(2).Load()).has_value());
-  a_.owners.Permit(false);
-  Pass(Milliseconds(300), {&a_});
-  EXPECT_FALSE(a_.owners.GuardOf(2, term).has_value());
-  EXPECT_FALSE(a_.owners.GuardOf(2, 0).has_value());
-}
-
 TEST_F(OwnersTest, TakesOverOneAndAQuarterWindowsAfterTheLastBeat) {
   MakePartitions();
   Pass(kStart, {&a_});
@@ -106,7 +90,7 @@ TEST_F(OwnersTest, TakesOverOneAndAQuarterWindowsAfterTheLastBeat) {
   EXPECT_EQ(a_.ended, 8);
 }
 
-TEST_F(OwnersTest, TakesOverAtOnceWhatAnEndedTenureOwned) {
+TEST_F(OwnersTest, TakesThePartitionsOfAnEndedTenureAtOnce) {
   MakePartitions();
   Pass(kStart, {&a_});
   Beat beat = ParseBeat(BeatOf(OwnerOf(0)).data).value();

@@ -46,7 +46,7 @@ TEST_F(ControlLoopTest, DeliversAnswersOnTheThread) {
   loop_.Stop();
 }
 
-TEST_F(ControlLoopTest, DrivenByHandItDoesNothingBetweenRounds) {
+TEST_F(ControlLoopTest, DoesNothingBetweenRoundsWithoutAThread) {
   int ticks = 0;
   int posted = 0;
   int ran = 0;

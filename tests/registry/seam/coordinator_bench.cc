@@ -1,4 +1,4 @@
-// The cost of one exchange with the registry in a simulation: request, delivery, answer.
+// Measures the cost of one exchange with the registry in a simulation: request, delivery, answer.
 
 #include <memory>
 #include <string>

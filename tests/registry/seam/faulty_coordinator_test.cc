@@ -26,7 +26,7 @@ class FaultyCoordinatorTest : public testing::Test {
     events.clear();
   }
 
-  // Sends a set of the root; `codes` collects the answers.
+  // Sends a write of the root; `codes` collects the answers.
   void Set(const std::string& data, Fate fate) {
     faulty.Script(Verb::kMulti, fate);
     faulty.Multi({Write::Set("/", data, Write::kAnyVersion)},
@@ -179,6 +179,24 @@ TEST_F(FaultyCoordinatorTest, AnExpiryIsReportedAfterTheDisconnection) {
   EXPECT_EQ(events,
             (std::vector<SessionEvent>{
                 {Kind::kDisconnected}, {Kind::kExpired}, {Kind::kConnected, faulty.session()}}));
+}
+
+// As with ZooKeeper's client, no request of an ended session reaches the server in the next
+// session.
+TEST_F(FaultyCoordinatorTest, AnExpiryAnswersAllPendingRequests) {
+  Set("done", {Fate::Kind::kDone, {}, Milliseconds(50)});
+  Set("not done", {Fate::Kind::kDone, Milliseconds(50)});
+  Read({Fate::Kind::kDone, Milliseconds(50)});
+  tree.Expire(faulty.session());
+  Pass(0);
+  EXPECT_EQ(codes, (std::vector{Code::kUnknown, Code::kUnknown, Code::kUnavailable}));
+  EXPECT_EQ(events,
+            (std::vector<SessionEvent>{{Kind::kExpired}, {Kind::kConnected, faulty.session()}}));
+  Pass(100);
+  EXPECT_EQ(Data(), "done");
+  Set("next", {});
+  Pass(0);
+  EXPECT_EQ(Data(), "next");
 }
 
 TEST_F(FaultyCoordinatorTest, ASeedReproducesItsFaults) {

@@ -72,7 +72,7 @@ class TaskRunnerTest : public testing::Test {
     co_return below + 1;
   }
   Task<> CountDeep(int* count) {
-    // Would exhaust any stack if the resumes were nested.
+    // Nested resumes would overflow the stack.
     for (int i = 0; i < 200'000; ++i) {
       const int levels = 1;
       int one = co_await Deep(levels);

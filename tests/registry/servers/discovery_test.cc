@@ -17,7 +17,7 @@
 namespace firn {
 namespace {
 
-// One server that announces itself, one client that watches, a registry between them.
+// A server that registers, a client that watches, and the registry that both use.
 class DiscoveryTest : public testing::Test {
  protected:
   DiscoveryTest() {
@@ -120,7 +120,7 @@ TEST_F(DiscoveryTest, ReportsDuringAnEndlessBurst) {
   Pass(Milliseconds(5000));
   PutProviders(30);
   const int told_before = told_;
-  // A notification every 50 ms, within the merge interval.
+  // Notifications arrive every 50 ms, within the merge interval.
   for (int i = 0; i < 30; ++i) {
     ChangePhase(i);
     Pass(Milliseconds(0));

@@ -1,4 +1,4 @@
-// The recent rates of servers.
+// Tests the recent rates of servers.
 
 #include "registry/servers/pace.h"
 
@@ -217,7 +217,7 @@ TEST_F(PacePublisherTest, AThousandServersWithoutAViewerCauseLittleLoad) {
   Pass(kMinutes);
   int64_t asked = 0;
   for (const Server& server : servers_) asked += server.registry.asked;
-  // One read in a recheck interval; with a viewer, each server writes nine times in it.
+  // A server reads once per recheck interval. With a viewer, it writes nine times in this interval.
   EXPECT_LE(asked, kServers * (kMinutes / PacePublisher::kRecheckInterval + 1));
 }
 

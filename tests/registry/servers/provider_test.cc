@@ -20,6 +20,7 @@ ProviderReport SomeReport() {
           .bound = WallMs(1700000600000),
           .more = {{MachineId(0), WallMs(1700000500000)}, {MachineId(1023), WallMs(1)}},
           .lease_bound = WallMs(1700000900000),
+          .window = Milliseconds(5'400'000),
           .clock_skew_ms = -17,
           .high = {{"order", 1000}, {"a \"tag\"/\xc3\xbc", 9007199254740993}},
           .stores = {{"registry", true}, {"cache", false}},
@@ -31,6 +32,8 @@ ProviderReport SomeReport() {
           .outdated = {{"user", "store 'main' does not permit buffer = none"}},
           .unsupplied = {{"invoice", "store main: db:3306: TLS failed"}},
           .admin = "http://10.0.0.7:7610/",
+          .overloaded = true,
+          .history_lost = true,
           .clock_trouble = "the registry's clock is 1 h ahead",
           .grant_trouble = "no grant file: /dev/shm/firn-0 is not private"};
 }
@@ -86,7 +89,7 @@ TEST(ProviderReportTest, EachMachineIdHasItsOwnBound) {
   EXPECT_TRUE(ProviderReport{.bound = WallMs(7)}.Held().empty());
 }
 
-// Versions whose servers have only one machine id read these two members.
+// Versions that support only one machine id per server read these two members.
 TEST(ProviderReportTest, TheFirstMachineIdKeepsItsMembers) {
   const std::string json = FormatReport(SomeReport());
   EXPECT_NE(json.find(R"("machine":5)"), std::string::npos) << json;
@@ -181,7 +184,7 @@ TEST(ProviderReportTest, RefusesInvalidDataWithAReason) {
   EXPECT_FALSE(ParseReport(std::string(100'000, '[')).ok());
 }
 
-// Code that uses skews takes their absolute value, which the lowest 64-bit number does not have.
+// Code that uses skews takes their absolute value, which overflows for the lowest 64-bit number.
 TEST(ProviderReportTest, EveryParsedSkewHasAnAbsoluteValue) {
   const auto parsed = [](const std::string& skew) {
     return ParseReport(R"({"state":"serving","clock_skew_ms":)" + skew + "}");

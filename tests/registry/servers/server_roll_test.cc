@@ -47,7 +47,7 @@ class Separable final : public ForwardingCoordinator {
   std::vector<ReadDone> refused;
 };
 
-// Some servers that announce themselves, an operator, and readers of the list.
+// Several servers that register, an operator, and readers of the list.
 class ServerRollTest : public testing::Test {
  protected:
   static constexpr int kServers = 3;
@@ -103,7 +103,7 @@ class ServerRollTest : public testing::Test {
     server.publisher.Report(server.report);
   }
 
-  // One step of time; every client of the registry gets its pending answers.
+  // Advances the time by one step, and delivers pending answers to every client of the registry.
   void Step() {
     clock_.Advance(Milliseconds(50));
     for (const auto& server : servers_) {
@@ -172,8 +172,8 @@ TEST_F(ServerRollTest, OnlyChangesThatClientsNeedRaiseTheVersion) {
   EXPECT_EQ(one_.told, told);
 }
 
-// All data reported to clients change at random, between any two answers to a reader: equal
-// versions mean equal lists.
+// All data for clients change at random, also between two answers to a reader. Equal versions must
+// still mean equal lists.
 TEST_F(ServerRollTest, EqualVersionsMeanEqualLists) {
   std::map<int64_t, std::vector<Line>> lists;
   const auto check = [&](const Reader& reader) {
@@ -192,7 +192,7 @@ TEST_F(ServerRollTest, EqualVersionsMeanEqualLists) {
       if (what == 2) SayWeight(i, static_cast<int>(entropy_.Below(100)));
       if (what == 3) Write1(Write::Erase(WordOf(i), Write::kAnyVersion));
     }
-    // A reader that is slow gets its answers late.
+    // A slow reader gets its answers late.
     clock_.Advance(Milliseconds(50));
     for (const auto& server : servers_) {
       server->publisher.Tick(clock_.Boot());

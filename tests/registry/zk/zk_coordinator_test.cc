@@ -24,7 +24,7 @@ constexpr Milliseconds kSession{4000};
 constexpr Milliseconds kLongSession{20'000};  // must not expire on a busy machine
 constexpr Milliseconds kLimit{600};
 
-// A real ZooKeeper, a client on a bad network to it, and one that is connected directly.
+// A real ZooKeeper, a client behind a proxy that can fail, and a directly connected client.
 class ZkCoordinatorTest : public testing::Test {
  protected:
   void Start(int members = 1) {
@@ -37,7 +37,7 @@ class ZkCoordinatorTest : public testing::Test {
     ASSERT_TRUE(direct->PrepareRoot().ok());
     ASSERT_TRUE(direct->Create("/", "0").status.ok());
   }
-  // The client whose network may fail.
+  // Connects the client whose network may fail.
   void ConnectThroughProxy() {
     client = Connect("127.0.0.1:" + std::to_string(proxy->port()));
     ASSERT_TRUE(client->AwaitSession());
@@ -53,7 +53,7 @@ class ZkCoordinatorTest : public testing::Test {
                                                   .auth = auth},
                                         SystemClock()));
   }
-  // Restores the network, and closes the connection that has lost bytes.
+  // Restores the network, and closes the connection that lost bytes.
   void Heal() {
     client->events.clear();
     proxy->DropRequests(false);
@@ -63,7 +63,7 @@ class ZkCoordinatorTest : public testing::Test {
     proxy->Cut();
     ASSERT_TRUE(client->AwaitEvent(Kind::kConnected));
   }
-  // Repeats the set while its answers are those of an outage.
+  // Repeats the write until it succeeds.
   static Status SetWhenItCan(CoordinatorClient& who, const std::string& data) {
     Status status;
     who.Await([&] {
@@ -112,7 +112,7 @@ TEST_F(ZkCoordinatorTest, ALostRequestIsUnknownAndReadingBackShowsNothing) {
 TEST_F(ZkCoordinatorTest, AnAnswerAfterTheTimeLimitIsDropped) {
   Start();
   ConnectThroughProxy();
-  proxy->Delay(Milliseconds(500));  // there and back: more than the limit
+  proxy->Delay(Milliseconds(500));  // in each direction, so the round trip exceeds the limit
   int answers = 0;
   (*client)->Multi({Write::Set("/", "1", 0)}, [&](const WriteOutcome& outcome) {
     EXPECT_EQ(outcome.status.code(), Code::kUnknown);
@@ -219,7 +219,8 @@ TEST_F(ZkCoordinatorTest, ReconnectsToAnEnsembleAfterAnOutage) {
   Start(3);
   zk->KillAll();
   ASSERT_TRUE(direct->AwaitEvent(Kind::kDisconnected));
-  // The members die one after another: the handle may connect to the next one, and lose that, too.
+  // The members die one after another, so the handle may connect to the next one and lose that
+  // connection, too.
   const Code code = direct->Set("/", "1", 0).status.code();
   EXPECT_TRUE(code == Code::kUnavailable || code == Code::kUnknown) << CodeName(code);
   const BootMs long_enough = TestNow() + 2 * kSession + kSession;  // a second handle connects, too
@@ -241,8 +242,8 @@ TEST_F(ZkCoordinatorTest, DetectsAWipedEnsembleThroughASecondHandle) {
   EXPECT_EQ(direct->Read("/").code(), Code::kNotFound);
 }
 
-// The second handle's own session advances the restored server, which may then accept the first
-// handle again, in its old session: users check the data after every reconnection.
+// The second handle's session advances the restored server, which may then accept the first
+// handle's old session again. Users therefore check the data after every reconnection.
 TEST_F(ZkCoordinatorTest, DetectsARestoredEnsembleAfterAReconnection) {
   Start();
   ASSERT_TRUE(zk->SaveData().ok());
@@ -255,8 +256,8 @@ TEST_F(ZkCoordinatorTest, DetectsARestoredEnsembleAfterAReconnection) {
   EXPECT_EQ(direct->Read("/")->data, "0");
 }
 
-// Two and a half of these sessions take longer than the test waits: only the second handle's
-// reading of the root node can show that data were lost.
+// The test waits less than two and a half of these session timeouts, so only the second handle's
+// read of the root node can show that data were lost.
 TEST_F(ZkCoordinatorTest, ReportsAWipedRegistryLongBeforeALongSessionEnds) {
   session_time = kLongSession;
   Start();

@@ -1,4 +1,5 @@
-// A registry with host names that cannot be resolved: this file replaces the C library's resolver.
+// Tests a registry with host names that cannot be resolved. This file replaces the C library's
+// resolver.
 
 #include <atomic>
 #include <memory>
@@ -21,7 +22,7 @@ std::atomic<int> failure{0};  // the error for kName; 0: the name of this host
 std::atomic<int> asked{0};
 std::atomic<bool> silent{false};  // while set, the resolver does not answer
 
-// Waits until the resolver answers again; gives up after the longest time of a resolver.
+// Waits until the resolver answers again, at most for a resolver's longest timeout.
 void AwaitNameService() {
   constexpr firn::Milliseconds kResolverPatience{15'000};
   if (!firn::Eventually(kResolverPatience, [] { return !silent; })) silent = false;

@@ -1,7 +1,6 @@
 #include "server/front/net/certificate.h"
 
 #include <memory>
-#include <string>
 #include <string_view>
 
 #include <gmock/gmock.h>

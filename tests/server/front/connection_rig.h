@@ -148,18 +148,16 @@ class FakeWire final : public Wire {
   OutBuffer output_;
 };
 
-class ConnectionTest : public testing::Test, protected ConnectionHost {
+// A connection whose turns the test runs.
+class OneConnection : protected ConnectionHost {
  protected:
-  ConnectionTest() {
-    limits_.requests_per_turn_max = 3;
-    limits_.output_waiting_bytes_max = 100;
-  }
+  ~OneConnection() = default;
 
-  void Open() {
+  void Open(IoShare& io) {
     auto wire = std::make_unique<FakeWire>();
     wire_ = wire.get();
     ConnectionHost& host = *this;
-    connection_ = std::make_unique<Connection>(host, io_, std::move(wire), "10.0.0.9:4711");
+    connection_ = std::make_unique<Connection>(host, io, std::move(wire), "10.0.0.9:4711");
     connection_->Start();
   }
   void Say(std::string_view bytes) {
@@ -172,20 +170,16 @@ class ConnectionTest : public testing::Test, protected ConnectionHost {
       if (connection_ && std::exchange(to_resume_, false)) connection_->Resume();
     }
   }
-  void Pass(int64_t ms) {
-    clock_.Advance(Milliseconds(ms));
-    io_.coarse_ms = io_.exact_ms();
-  }
-  void TimePasses(int64_t ms) {
-    Pass(ms);
-    connection_->CheckDeadlines();
-  }
   void TryParkedAgain() {
     ASSERT_TRUE(std::exchange(parked_, false));
     connection_->Resume();
     EndTurn();
   }
-  uint64_t Closed(CloseCause cause) { return io_.counters.closed_by(cause).Get(); }
+  // Ends the turn, and returns what was sent since the last call.
+  std::string Sent() {
+    EndTurn();
+    return std::exchange(wire_->sent, {});
+  }
 
   void ReadLater(Connection&) override { to_read_ = true; }
   void ResumeLater(Connection&) override {
@@ -194,6 +188,30 @@ class ConnectionTest : public testing::Test, protected ConnectionHost {
   }
   void Park(Connection&, int64_t) override { parked_ = true; }
   void Remove(Connection&) override { connection_.reset(); }
+
+  FakeWire* wire_ = nullptr;
+  bool to_read_ = false, to_resume_ = false, parked_ = false;
+  int turns_ = 0;
+  std::unique_ptr<Connection> connection_;
+};
+
+class ConnectionTest : public testing::Test, protected OneConnection {
+ protected:
+  ConnectionTest() {
+    limits_.requests_per_turn_max = 3;
+    limits_.output_waiting_bytes_max = 100;
+  }
+
+  void Open() { OneConnection::Open(io_); }
+  void Pass(int64_t ms) {
+    clock_.Advance(Milliseconds(ms));
+    io_.coarse_ms = io_.exact_ms();
+  }
+  void TimePasses(int64_t ms) {
+    Pass(ms);
+    connection_->CheckDeadlines();
+  }
+  uint64_t Closed(CloseCause cause) { return io_.counters.closed_by(cause).Get(); }
 
   static ProtocolSet Only(std::unique_ptr<Protocol> http) {
     ProtocolSet protocols;
@@ -205,10 +223,6 @@ class ConnectionTest : public testing::Test, protected ConnectionHost {
   VirtualClock clock_{WallMs(1'735'689'600'000)};
   LineProtocol* lines_ = new LineProtocol;
   IoShare io_{limits_, clock_, Only(std::unique_ptr<Protocol>(lines_))};
-  FakeWire* wire_ = nullptr;
-  bool to_read_ = false, to_resume_ = false, parked_ = false;
-  int turns_ = 0;
-  std::unique_ptr<Connection> connection_;
 };
 
 }  // namespace firn::front

@@ -48,6 +48,7 @@ class FixedView final : public ServerView {
     report.cluster_name = "test";
     report.phase = state_;
     report.machine = machine_;
+    report.overloaded = overloaded_;
     report.machines = {{.claim = machine_ ? "holding" : "seeking", .machine = machine_}};
     report.wall = wall();
     report.tags.push_back({.tag = "order", .strategy = "snowflake"});
@@ -77,6 +78,7 @@ class FixedView final : public ServerView {
 
   mutable std::atomic<int> reports{0};
   int more_tags_ = 0;
+  bool overloaded_ = false;
   std::vector<RefusedTagReport> refused_tags_{};
   std::optional<MachineId> machine_ = MachineId(5);  // worker 1 in rack 1
   ServerPhase state_ = ServerPhase::kReady;

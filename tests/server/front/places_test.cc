@@ -52,5 +52,32 @@ TEST(PlacesTest, ClosesTheLongestIdleConnectionOfTheNetworkThatHasMost) {
   EXPECT_EQ(all.back().since_ms, 0) << "both have three: the one that is idle for longest";
 }
 
+constexpr int64_t kNowMs = 100'000;
+constexpr uint64_t kReader = 1, kStalled = 2;
+
+Closable Holds(uint64_t peer, uint64_t bytes, int64_t still_ms) {
+  return {.connection = nullptr, .peer = peer, .since_ms = kNowMs - still_ms, .cost = bytes};
+}
+
+TEST(PlacesTest, ClosesManyStalledConnectionsBeforeAFewLargerOnesThatRead) {
+  std::vector<Closable> all;
+  for (int i = 0; i < 5; ++i) all.push_back(Holds(kReader, 1'500'000, 0));
+  for (int i = 0; i < 300; ++i) all.push_back(Holds(kStalled, 900'000, 5'000));
+  RankForMemory(all, kNowMs);
+  for (int i = 0; i < 50; ++i, all.pop_back()) ASSERT_EQ(all.back().peer, kStalled) << i;
+}
+
+TEST(PlacesTest, ClosesTheStalledPeerOfTwoWithEqualMemory) {
+  std::vector<Closable> all{Holds(kStalled, 500'000, 5'000), Holds(kReader, 1'000'000, 0),
+                            Holds(kStalled, 500'000, 5'000)};
+  RankForMemory(all, kNowMs);
+  EXPECT_EQ(all.back().peer, kStalled);
+  all[0] = Holds(kReader, 900'000, 0);
+  all[1] = Holds(kStalled, 900'000, 1'000);
+  all[2] = Holds(kReader, 600'000, 0);
+  RankForMemory(all, kNowMs);
+  EXPECT_EQ(all.back().peer, kStalled) << "the other peer has more, but reads it";
+}
+
 }  // namespace
 }  // namespace firn::front

@@ -1,7 +1,6 @@
 #include "server/front/desk/tag_rights.h"
 
 #include <atomic>
-#include <chrono>
 #include <fstream>
 #include <future>
 #include <optional>
@@ -170,6 +169,18 @@ TEST_F(TagRightsTest, RefusesAMisspeltLeaseRight) {
     }
   }
   EXPECT_TRUE(Loaded("a @le,@shop,lease,x@leases\n").ok()) << "these are tags";
+}
+
+TEST_F(TagRightsTest, OnlyItsOwnRightPermitsToCreateTags) {
+  ASSERT_TRUE(Loaded("all *\nsome order,@create\nredis:alice @create\n").ok());
+  EXPECT_FALSE(reader_.PermitCreation({"all"}, ""));
+  EXPECT_TRUE(reader_.PermitCreation({"all", "some"}, ""));
+  EXPECT_TRUE(reader_.PermitCreation({}, "redis:alice"));
+  EXPECT_FALSE(reader_.PermitCreation({"redis:alice"}, "")) << "no certificate is a login";
+  EXPECT_TRUE(rights_.refused().empty());
+  for (const std::string wrong : {"@creates", "@Create", "@create:5"}) {
+    EXPECT_NE(Loaded("a " + wrong + "\n").message().find("write @create"), std::string::npos);
+  }
 }
 
 TEST_F(TagRightsTest, EveryReaderSeesEveryChange) {

@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 

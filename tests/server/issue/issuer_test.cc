@@ -317,7 +317,7 @@ TEST_F(IssuerTest, RefusesATagWithoutNameOrStrategy) {
 // A seeker with a scripted result, which counts its calls.
 class ScriptedSeeker final : public TagSeeker {
  public:
-  Found Seek(std::string_view, uint64_t& ticket) override {
+  Found Seek(std::string_view, uint64_t& ticket, bool) override {
     tickets.push_back(ticket);
     if (ticket == 0) ticket = 7;
     return found;

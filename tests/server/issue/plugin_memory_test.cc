@@ -14,7 +14,7 @@
 namespace firn {
 namespace {
 
-// Makes every id a run of its own, which takes much memory.
+// Makes a run for each id, which needs much memory.
 std::optional<Refusal> Scatter(const Request&, Runs& runs) {
   Runs scattered;
   runs.ForEach([&](int64_t id) { scattered.Add({2 * id, 1, 1}); });

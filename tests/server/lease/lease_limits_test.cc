@@ -2,8 +2,8 @@
 #include "registry/operate/restore.h"
 #include "tests/server/lease/lease_rig.h"
 
-// Rules 7 to 11 of leases (registry/claim/WHY-LEASES-HOLD.md): losses, ending claims, other servers
-// and limits.
+// Tests rules 7 to 11 of leases (registry/claim/WHY-LEASES-HOLD.md): losses, ending claims, other
+// servers and limits.
 
 namespace firn {
 namespace {
@@ -48,7 +48,8 @@ TEST_F(LeaseTest, GrantsNoneWhileTheClusterGivesLeasesNoShare) {
   auto server = StartServer();
   const LeaseTerms lease = Grant(*server, 1);
   set_share(0);
-  // More requests than claims that may begin at once: no client is told to wait.
+  // There are more requests than claims that may begin at once, but no client gets the answer to
+  // wait.
   for (uint64_t token = 2; token < 2 * LeaseTable::kBurst; ++token) {
     const auto replied = server->Ask(token);
     Run(Milliseconds(50), *server);
@@ -101,7 +102,8 @@ TEST_F(LeaseTest, AStartFreezesARegistryThatHasLostAPromise) {
   EXPECT_TRUE(Meta().frozen);
   EXPECT_FALSE(host->user().has_claim());
   EXPECT_TRUE(AsksForRestore(host->status())) << host->status().reason;
-  // With the bound, which status and log show, the restored cluster is above the lease.
+  // The status and the log show the bound. With it, the ids of the restored cluster start above the
+  // lease.
   const WallMs kept = options.kept.highest();
   AsOperator([&](BlockingCoordinator& registry) {
     ASSERT_TRUE(
@@ -112,7 +114,7 @@ TEST_F(LeaseTest, AStartFreezesARegistryThatHasLostAPromise) {
   EXPECT_TRUE(host->user().has_claim()) << host->status().reason;
 }
 
-// The server's own claim is older than the backup, so it alone shows no loss.
+// The server's own claim is older than the backup, so it does not show the loss.
 TEST_F(LeaseTest, AStartThatResumesItsClaimFreezesARegistryThatHasLostAPromise) {
   auto host = Start(disk_, Options("s"));
   Run(Milliseconds(1'000), *host);
@@ -166,7 +168,7 @@ TEST_F(LeaseTest, ALeaseWhoseClusterHasChangedSaysThatItEnds) {
   if (renewed->verdict() == LeaseVerdict::kGranted) {
     EXPECT_TRUE(renewed->terms().ending);
   } else {
-    EXPECT_EQ(renewed->verdict(), LeaseVerdict::kUnknown);  // it has expired
+    EXPECT_EQ(renewed->verdict(), LeaseVerdict::kUnknown);  // the lease has expired
   }
 }
 
@@ -196,7 +198,7 @@ TEST_F(LeaseTest, ClaimsAtMostEightAtOnce) {
   Grant(*server, 9);
 }
 
-// One client that asks without end gets the machine ids of a cluster only slowly.
+// A client that requests leases without limit gets the machine ids of a cluster only slowly.
 TEST_F(LeaseTest, GrantsABurstAndThenTwoASecond) {
   MakeClusterWith(256);
   auto server = StartServer();
@@ -212,13 +214,10 @@ TEST_F(LeaseTest, GrantsABurstAndThenTwoASecond) {
   Grant(*server, 1'000);
 }
 
-TEST_F(LeaseTest, RequestsForAFullRackLeaveThePaceToOthers) {
+TEST_F(LeaseTest, RequestsForAFullRackDoNotDelayOthers) {
   LeaseTableOptions options = LeasesOf("s");
   options.split = *RackSplit::Make(options.claim.layout, 1);
-  tree_.Wipe();
-  AsOperator([&](BlockingCoordinator& registry) {
-    ASSERT_TRUE(MakeCluster(registry, {.rack_bits = 1, .workers = 8}, entropy_).ok());
-  });
+  MakeClusterWith(8, /*rack_bits=*/1);
   auto server = StartServer(options);
   Run(Milliseconds(10), *server);
   const auto ask = [&](uint64_t token, uint32_t rack) {
@@ -292,7 +291,8 @@ TEST_F(LeaseTest, GrantsEachClientAsManyAsItMayHave) {
   EXPECT_NE(refused->reply->message.find("@lease:2"), std::string::npos);
   EXPECT_EQ(server->table().counts().refused[static_cast<size_t>(LeaseVerdict::kLimit)], 1u);
   EXPECT_EQ(server->table().List().at(0).client, "shop");
-  // Its own token and renewals are not affected, by a lower number either; nor are others.
+  // The limit, even a lower one, affects neither the client's own token and renewals nor other
+  // clients.
   EXPECT_EQ(ask(1, "shop", 0)->terms().lease, first.lease);
   Renewed(*server, first.lease, 1, 0);
   EXPECT_EQ(ask(4, "shop", {})->verdict(), LeaseVerdict::kGranted);
@@ -300,7 +300,7 @@ TEST_F(LeaseTest, GrantsEachClientAsManyAsItMayHave) {
   EXPECT_EQ(ask(6, "none", 0)->verdict(), LeaseVerdict::kLimit);
 }
 
-// Otherwise a client that gives leases back unused would hold more machine ids than it may have.
+// Otherwise a client that releases unused leases would hold more machine ids than its limit.
 TEST_F(LeaseTest, CountsAClientsEndedLeasesUntilTheirMachineIdsAreFree) {
   auto server = StartServer();
   const auto ask = [&](uint64_t token) {
@@ -316,8 +316,7 @@ TEST_F(LeaseTest, CountsAClientsEndedLeasesUntilTheirMachineIdsAreFree) {
   EXPECT_EQ(ask(3)->verdict(), LeaseVerdict::kGranted);
 }
 
-// A lease that was given back without a use has its machine id until its end, and counts until
-// then.
+// A lease that is released unused keeps its machine id until its end, and counts until then.
 TEST_F(LeaseTest, CountsAndShowsEndedLeasesUntilTheirMachineIdsAreFree) {
   LeaseTableOptions options = LeasesOf("s");
   options.leases_max = 1;
@@ -335,8 +334,8 @@ TEST_F(LeaseTest, CountsAndShowsEndedLeasesUntilTheirMachineIdsAreFree) {
   Grant(*server, 2);
 }
 
-// A disk that hangs does not collect the repetitions of one renewal.
-TEST_F(LeaseTest, KeepsAtMostSomeRequestsOfOneLease) {
+// While the disk is stalled, the server keeps only a limited number of repetitions of a renewal.
+TEST_F(LeaseTest, LimitsTheWaitingRequestsOfOneLease) {
   auto server = StartServer();
   const LeaseTerms lease = Grant(*server, 1);
   Run(Milliseconds(5'000), *server);
@@ -352,7 +351,7 @@ TEST_F(LeaseTest, KeepsAtMostSomeRequestsOfOneLease) {
   EXPECT_EQ(all.front()->verdict(), LeaseVerdict::kGranted);
 }
 
-// No machine id is claimed for a promise that cannot be kept.
+// The server claims no machine id for a lease whose bound cannot be stored.
 TEST_F(LeaseTest, ClaimsNothingWhileTheDiskCannotBeWritten) {
   auto server = StartServer();
   lease_disk_.fails = true;

@@ -1,8 +1,8 @@
 #include "registry/operate/restore.h"
 #include "tests/server/lease/lease_rig.h"
 
-// A server that was killed and starts while the registry is unreachable (rule 7 of
-// registry/claim/WHY-LEASES-HOLD.md): it resumes its own claim, and compares the bounds of its
+// Tests a killed server that starts while the registry is unreachable (rule 7 of
+// registry/claim/WHY-LEASES-HOLD.md). It resumes its own claim, and compares the bounds of its
 // earlier leases once it is connected.
 
 namespace firn {
@@ -10,7 +10,8 @@ namespace {
 
 class LeaseLossTest : public LeaseTest {
  protected:
-  // A server that claims, grants a lease, and is killed. `backup_` is from between the two.
+  // Starts a server that claims and grants a lease, and kills it. `backup_` is made between claim
+  // and lease.
   void GrantAndKill() {
     host_ = Start(disk_, Options("s"));
     Run(Milliseconds(1'000), *host_);
@@ -61,7 +62,7 @@ TEST_F(LeaseLossTest, AnOfflineStartFreezesARegistryInWhichTheBoundOfALeaseFell)
   tree_.Load(backup_);
   StartUnreachable();
   ExpectLoss("promised to a lease until");
-  // The restored cluster is above the lease.
+  // The ids of the restored cluster start above the lease.
   AsOperator([&](BlockingCoordinator& registry) {
     ASSERT_TRUE(
         RestoreCluster(registry, {.now = clock_.Wall(), .bounds = {{.bound = kept_}}}, entropy_)
@@ -92,7 +93,7 @@ TEST_F(LeaseLossTest, AnOfflineStartFreezesARegistryWhoseSlotOfALeaseWasRecreate
   ExpectLoss("was deleted and re-created");
 }
 
-// The data went back, and another process has leased the machine id and renewed.
+// The data were rolled back, and another process has claimed the machine id and renewed.
 TEST_F(LeaseLossTest, AnOfflineStartFreezesARegistryInWhichTheSlotOfALeaseWasClaimedAgain) {
   GrantAndKill();
   tree_.Load(backup_);
@@ -105,7 +106,8 @@ TEST_F(LeaseLossTest, AnOfflineStartFreezesARegistryInWhichTheSlotOfALeaseWasCla
   ExpectLoss("was claimed below the bound");
 }
 
-// The state folder was put back: the lease was given back since, and its machine id claimed.
+// The state folder was restored from a backup. Since then, the lease was released and its machine
+// id claimed.
 TEST_F(LeaseLossTest, AnOfflineStartAcceptsASlotThatWasReleasedSinceItsFolder) {
   for (const bool claimed : {false, true}) {
     MakeClusterWith(4);
@@ -144,7 +146,7 @@ TEST_F(LeaseLossTest, AnOfflineStartAcceptsASlotThatWasReleasedSinceItsFolder) {
   }
 }
 
-// A restore that did not know the lease.
+// The restore did not know the lease.
 TEST_F(LeaseLossTest, AnOfflineStartFreezesARestoredClusterWhoseFloorIsBelowALease) {
   GrantAndKill();
   tree_.Load(backup_);
@@ -157,7 +159,7 @@ TEST_F(LeaseLossTest, AnOfflineStartFreezesARestoredClusterWhoseFloorIsBelowALea
   ExpectLoss("the floor lies below the bound of");
 }
 
-// The data go back after the comparison, before the first renewal has been answered.
+// The data are rolled back after the comparison, before the answer to the first renewal.
 TEST_F(LeaseLossTest, AnOfflineStartComparesAgainUntilARenewalIsAcknowledged) {
   GrantAndKill();
   StartUnreachable();
@@ -204,7 +206,7 @@ TEST_F(LeaseLossTest, GrantsNoneBetweenAReconnectionAndTheNextCheck) {
   Grant(*server, 2);
 }
 
-// The file of bounds cannot be read: the server can tell neither loss nor safety.
+// The file of bounds is unreadable, so the server cannot know whether data were lost.
 TEST_F(LeaseLossTest, AStartClaimsAndResumesNothingIfItsKeptBoundsAreUnreadable) {
   GrantAndKill();
   ClaimOptions options = Options("s");

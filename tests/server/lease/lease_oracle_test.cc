@@ -1,6 +1,6 @@
-// Programs, servers that lease machine ids to them, and servers that issue ids, under random faults
-// in virtual time. An oracle knows every tick that was promised or used: no machine id's tick may
-// belong to two of them.
+// Tests programs, servers that lease machine ids to them, and servers that issue ids, under random
+// faults in virtual time. An oracle records every tick that was leased or used: no tick of a
+// machine id may have two holders.
 
 #include <array>
 #include <cstdio>
@@ -14,8 +14,8 @@ namespace {
 
 constexpr Milliseconds kWindow{30'000};
 
-// What each holder may use, or has used, of each machine id. A tick that two holders have is a
-// duplicate, whenever they got it.
+// The ticks of each machine id that each holder may use or has used. A tick with two holders, even
+// at different times, is a failure.
 class Oracle {
  public:
   void Extend(uint32_t machine, const std::string& holder, Tick from, Tick until) {
@@ -29,12 +29,12 @@ class Oracle {
                     << theirs.until;
     }
   }
-  // The holder has stopped, and has used nothing at or above `until`.
+  // Records that the holder has stopped, and has used no tick at or above `until`.
   void Shrink(uint32_t machine, const std::string& holder, Tick until) {
     Cover& cover = covers_[machine].at(holder);
     cover.until = std::min(cover.until, std::max(cover.from, until));
   }
-  // Machine ids that several have had.
+  // Returns the number of machine ids that several holders have had.
   size_t shared() const {
     size_t count = 0;
     for (const auto& [machine, holders] : covers_) count += holders.size() > 1 ? 1u : 0u;
@@ -48,11 +48,11 @@ class Oracle {
   std::map<uint32_t, std::map<std::string, Cover>> covers_;
 };
 
-// A program with a generator of its own, as the rules require it.
+// A program with its own generator, which follows the rules of leases.
 struct Program {
-  uint64_t token = 0;  // 0: it wants no lease now
+  uint64_t token = 0;  // 0: needs no lease now
   size_t server = 0;
-  std::shared_ptr<Replied> asked{};  // under way
+  std::shared_ptr<Replied> asked{};  // in progress
   std::shared_ptr<Replied> renewing{};
   std::optional<LeaseTerms> lease{};
   Tick position{};  // the next tick that it would use
@@ -94,7 +94,7 @@ class LeaseOracleTest : public LeaseTest {
 
   void StartAll(uint64_t seed) {
     entropy_ = SeededEntropy(seed);
-    // Two machine ids are not enough for the servers: they take some of those for leases.
+    // Two machine ids are not enough for the servers, so they also claim ids reserved for leases.
     MakeClusterWith(8);
     ClusterMeta meta = Meta();
     meta.lease_share = 75;
@@ -149,7 +149,7 @@ class LeaseOracleTest : public LeaseTest {
     }
     if (program.renewing && program.renewing->reply) {
       const auto replied = std::exchange(program.renewing, nullptr);
-      if (Chance(100)) return;  // the answer is lost: the same turn again
+      if (Chance(100)) return;  // the answer is lost, so the turn is repeated
       if (replied->verdict() == LeaseVerdict::kGranted) {
         program.acknowledged = program.turn;
         Take(program, replied->terms());
@@ -160,12 +160,13 @@ class LeaseOracleTest : public LeaseTest {
     }
   }
 
-  // Its generator is closed first; a program whose clock is behind has used the least.
+  // Ends the program's lease after closing its generator. A program whose clock is behind has used
+  // the fewest ticks.
   void Leave(Program& program) {
     const LeaseTerms& lease = *program.lease;
     const Tick used = program.position - 1;
     const auto replied = granters_[program.server].server->End(lease.lease, program.turn, used);
-    // Nothing is used from now on: what others get above it is theirs.
+    // The program uses no later tick, so other holders may get the ticks above it.
     oracle_.Shrink(lease.machine.value(), lease.lease, used + 1);
     if (replied->reply && replied->verdict() == LeaseVerdict::kEnded) ++left_;
     program.Forget();
@@ -269,14 +270,14 @@ TEST_F(LeaseOracleTest, NoTickBelongsToTwo) {
               static_cast<unsigned long long>(promises_), static_cast<unsigned long long>(left_),
               oracle_.shared());
   EXPECT_FALSE(Meta().frozen) << Meta().reason;
-  // The run has had enough of everything.
+  // Every kind of event occurred often enough.
   EXPECT_GT(promises_, 400u);
   EXPECT_GT(left_, 20u);
   EXPECT_GE(oracle_.shared(), 7u);
 }
 
-// A program that is copied with its memory: both copies issue, but only below what was promised
-// before the copy was noticed, and no third holder is involved.
+// A program is copied with its memory. Both copies issue ids, but only below the end that was
+// granted before the server detected the copy. The next lease starts above that end.
 TEST_F(LeaseOracleTest, CopiesGetNoSecondInterval) {
   auto server = StartServer();
   const LeaseTerms lease = Grant(*server, 1);

@@ -60,8 +60,8 @@ TEST(LeaseTurnsTest, RemembersAnEarlierTurnUntilTheClockOfItsSuccessorIsRefused)
   EXPECT_EQ(turns.Judge("c", "b", WallMs(9'000)), Kind::kRepeated);
 }
 
-// After a crash the last turn is unknown. The first request is accepted, and another one that was
-// sent before it ends nothing.
+// After a crash the last turn is unknown. The first request is accepted, and an older request does
+// not end the lease.
 TEST(LeaseTurnsTest, AcceptsAnyTurnOnceIfTheLastOneIsUnknown) {
   using Kind = LeaseTurns::Kind;
   LeaseTurns turns = LeaseTurns::Resumed("", WallMs(0));
@@ -78,7 +78,7 @@ TEST(LeaseTurnsTest, AcceptsAnyTurnOnceIfTheLastOneIsUnknown) {
   EXPECT_EQ(turns.Judge("d", "c", WallMs(4'000)), Kind::kNext);
 }
 
-// Turn b was answered before the crash at 3'000, and arrives once more before d does.
+// Turn b was answered before the crash at 3'000, and arrives again before turn d.
 TEST(LeaseTurnsTest, ALateDuplicateFromBeforeACrashEndsNothing) {
   using Kind = LeaseTurns::Kind;
   LeaseTurns turns = LeaseTurns::Resumed("", WallMs(3'000));
@@ -89,7 +89,7 @@ TEST(LeaseTurnsTest, ALateDuplicateFromBeforeACrashEndsNothing) {
   EXPECT_EQ(turns.Judge("e", "c", WallMs(5'000)), Kind::kCopied);
 }
 
-// The same after a clean stop, at which only the last turn is stored.
+// A clean stop stores only the last turn.
 TEST(LeaseTurnsTest, ALateDuplicateFromBeforeAStopEndsNothing) {
   using Kind = LeaseTurns::Kind;
   LeaseTurns turns = LeaseTurns::Resumed("c", WallMs(3'000));

@@ -1,23 +1,29 @@
 #include "tests/server/lease/lease_rig.h"
 
-// Leases over a restart of their server (rule 12 of registry/claim/WHY-LEASES-HOLD.md).
+// Tests leases across a restart of their server (rule 12 of registry/claim/WHY-LEASES-HOLD.md).
 
 namespace firn {
 namespace {
 
 class LeaseResumeTest : public LeaseTest {
  protected:
-  std::unique_ptr<LeaseServer> StartOn(const std::string& boot, const std::string& name = "s") {
+  // Creates a process that has not run yet.
+  std::unique_ptr<LeaseServer> NewProcess(const std::string& boot = "boot",
+                                          const std::string& name = "s") {
     LeaseTableOptions options = LeasesOf(name);
     options.boot = boot;
     auto server = StartServer(std::move(options));
     server->server.uuid = Meta().uuid;
+    return server;
+  }
+  std::unique_ptr<LeaseServer> StartOn(const std::string& boot, const std::string& name = "s") {
+    auto server = NewProcess(boot, name);
     Run(Milliseconds(100), *server);
     return server;
   }
   std::unique_ptr<LeaseServer> StartAgain() { return StartOn("boot"); }
 
-  // A lease whose bound is a window ahead, renewed with turn 1.
+  // Grants a lease whose bound is a window ahead, and renews it with turn 1.
   LeaseTerms GrantLong(LeaseServer& server) {
     const LeaseTerms lease = Grant(server, 1);
     Run(Milliseconds(10'000), server);
@@ -42,13 +48,10 @@ class LeaseResumeTest : public LeaseTest {
     meta.frozen = true;
     Write1(kMetaPath, FormatMeta(meta));
   }
-  // A restarted server cannot have a machine id of its own while the cluster is frozen or the rack
-  // is full.
+  // A restarted server cannot claim a machine id while the cluster is frozen or the rack is full.
   std::unique_ptr<LeaseServer> StartWithoutClaim() {
-    LeaseTableOptions options = LeasesOf("s");
-    options.boot = "boot";
-    auto server = StartServer(std::move(options));
-    server->server = {.why_not = "no machine id", .resumes = true, .uuid = Meta().uuid};
+    auto server = NewProcess();
+    server->server.why_not = "no machine id";
     Run(Milliseconds(100), *server);
     return server;
   }
@@ -73,7 +76,7 @@ TEST_F(LeaseResumeTest, ARestartAfterACrashExtendsTheLease) {
   EXPECT_GE(StartOf(renewed.until), clock_.Wall() + Milliseconds(50'000));
   EXPECT_LT(StartOf(renewed.until), clock_.Wall() + Milliseconds(61'000)) << "as requested";
   EXPECT_EQ(LeasedSlots(), 1u);
-  // From now on copies are recognised again.
+  // From now on, copies are detected again.
   EXPECT_EQ(VerdictOf(*server, lease.lease, 5, 2), LeaseVerdict::kRevoked);
 }
 
@@ -104,7 +107,7 @@ TEST_F(LeaseResumeTest, ACleanStopLetsTheNextProcessRecogniseACopy) {
   EXPECT_EQ(VerdictOf(*server, lease.lease, 9, 0), LeaseVerdict::kRevoked);
 }
 
-TEST_F(LeaseResumeTest, AStopExtendsNothingAndFreesWhatIsNotResumed) {
+TEST_F(LeaseResumeTest, AStopRefusesRenewalsAndFreesLeasesThatHaveEnded) {
   auto server = StartAgain();
   const LeaseTerms lease = GrantLong(*server);
   const auto ended = Grant(*server, 2);
@@ -124,8 +127,8 @@ TEST_F(LeaseResumeTest, AStopExtendsNothingAndFreesWhatIsNotResumed) {
   EXPECT_TRUE(worker == lease.worker || worker == ended.worker) << "a used slot is preferred";
 }
 
-// The lower bound is on the disk before it is in the registry: otherwise the next start would take
-// the registry for one that has lost data.
+// The lower bound must be on the disk before it is in the registry. Otherwise the next start would
+// conclude that the registry has lost data.
 TEST_F(LeaseResumeTest, AStopWithAStalledDiskLowersNothing) {
   auto server = StartAgain();
   const LeaseTerms lease = GrantLong(*server);
@@ -139,6 +142,67 @@ TEST_F(LeaseResumeTest, AStopWithAStalledDiskLowersNothing) {
   lease_disk_.stalled = false;
   server = StartAgain();
   EXPECT_GT(Renewed(*server, lease.lease, 2, 1).until, lease.until);
+}
+
+TEST_F(LeaseResumeTest, AStopDoesNotWaitForALeaseThatIsResumedMeanwhile) {
+  auto server = StartAgain();
+  LeaseTerms lease = GrantLong(*server);
+  uint64_t turn = 1;
+  for (const bool cleanly : {false, true}) {
+    cleanly ? StopCleanly(server) : server.reset();
+    server = NewProcess();
+    server->link().Script(Verb::kMulti, {Fate::Kind::kDone, {}, Milliseconds(50)});
+    Run(Milliseconds(30), *server);
+    ASSERT_TRUE(server->table().List().empty()) << "the write is not answered yet";
+    server->table().Stop(clock_.Boot() + Milliseconds(3'000));
+    Run(Milliseconds(100), *server);
+    EXPECT_EQ(server->table().List().size(), 1u);
+    EXPECT_TRUE(server->table().stopped());
+    server.reset();
+    server = StartAgain();
+    lease = Renewed(*server, lease.lease, turn + 1, turn);
+    ++turn;
+    EXPECT_FALSE(lease.ending);
+  }
+}
+
+// The state folder still contains the bound of an earlier lease of the slot.
+TEST_F(LeaseResumeTest, AStopDoesNotWaitForALeaseThatIsGrantedMeanwhile) {
+  auto server = StartAgain();
+  const LeaseTerms ended = Grant(*server, 1);
+  EXPECT_EQ(server->End(ended.lease, 0)->verdict(), LeaseVerdict::kEnded);
+  Run(Milliseconds(16'000), *server);
+  ASSERT_TRUE(RecordOf(ended.worker).nonce.zero());
+  server->link().SetPlan([](Verb) { return Fate{Fate::Kind::kDone, {}, Milliseconds(50)}; });
+  const auto asked = server->Ask(2);
+  while (RecordOf(ended.worker).nonce.zero()) Run(Milliseconds(5), *server);
+  ASSERT_TRUE(server->table().List().empty()) << "the write is not answered yet";
+  server->table().Stop(clock_.Boot() + Milliseconds(3'000));
+  EXPECT_EQ(asked->verdict(), LeaseVerdict::kLater);
+  Run(Milliseconds(500), *server);
+  EXPECT_EQ(server->table().List().size(), 1u);
+  EXPECT_TRUE(server->table().stopped());
+}
+
+// A resumed lease lasts longer than the program's interval, because it lasts until the stored
+// bound. That bound is lower than the claim's, because it was written before the last renewals of
+// the claim.
+TEST_F(LeaseResumeTest, RefusesARenewalWhoseIntervalEndedBeforeItWasOnTheDisk) {
+  auto server = StartAgain();
+  const LeaseTerms lease = GrantLong(*server);
+  Run(Milliseconds(40'000), *server);
+  server.reset();
+  server = StartAgain();
+  lease_disk_.stalled = true;
+  const auto renew = [&] { return server->Renew(lease.lease, 2, 1, Milliseconds(5'000)); };
+  const auto late = renew();
+  Run(Milliseconds(70'000), *server);
+  const auto repeated = renew();
+  lease_disk_.stalled = false;
+  Run(Milliseconds(50), *server);
+  EXPECT_EQ(late->verdict(), LeaseVerdict::kLater);
+  EXPECT_GT(StartOf(repeated->terms().until), clock_.Wall());
+  EXPECT_EQ(server->table().counts().renewed, 1u);
 }
 
 TEST_F(LeaseResumeTest, ResumesNothingAfterAnotherBootOrUnderAnotherAddress) {
@@ -196,11 +260,11 @@ TEST_F(LeaseResumeTest, ARestartWhileTheClusterIsFrozenExtendsTheLeaseUpToItsBou
     LeaseTerms lease = GrantLong(*server);
     const SlotRecord record = RecordOf(lease.worker);
     Freeze();
-    Run(Milliseconds(35'000), *server);  // it notices
+    Run(Milliseconds(35'000), *server);  // it detects the change
     lease = Renewed(*server, lease.lease, 2, 1);
     EXPECT_TRUE(lease.ending);
     cleanly ? StopCleanly(server) : server.reset();
-    // Longer than the interval.
+    // Longer than the program's interval.
     clock_.Advance(Milliseconds(90'000));
     server = StartWithoutClaim();
     for (uint64_t turn = 3; turn < 6; ++turn) {
@@ -234,9 +298,7 @@ TEST_F(LeaseResumeTest, ResumesNothingWithAnUncheckedClock) {
   auto server = StartAgain();
   const LeaseTerms lease = GrantLong(*server);
   server.reset();
-  LeaseTableOptions options = LeasesOf("s");
-  options.boot = "boot";
-  server = StartServer(std::move(options));
+  server = NewProcess();
   ClaimStatus own;
   own.uuid = Meta().uuid;
   server->server = LeaseTable::ServerOf(own, false);
@@ -244,7 +306,7 @@ TEST_F(LeaseResumeTest, ResumesNothingWithAnUncheckedClock) {
   EXPECT_EQ(VerdictOf(*server, lease.lease, 2, 1), LeaseVerdict::kLater);
 }
 
-// Another server's claim may lie in the part that the registry has lost.
+// The lost data may have contained another server's claim.
 TEST_F(LeaseResumeTest, ResumesNothingAfterALossOfDataWhileTheClusterIsFrozen) {
   auto server = StartAgain();
   const auto before = tree_.Save();
@@ -256,8 +318,8 @@ TEST_F(LeaseResumeTest, ResumesNothingAfterALossOfDataWhileTheClusterIsFrozen) {
   EXPECT_EQ(VerdictOf(*server, lease.lease, 2, 1), LeaseVerdict::kUnknown);
 }
 
-// The stop lowered the bound, another server may have claimed the slot from there on, and the
-// registry has lost both.
+// The stop lowered the bound. Another server may have claimed the slot from the lower bound on, and
+// the registry has lost both writes.
 TEST_F(LeaseResumeTest, ExtendsNoLeaseAboveTheBoundThatAStopStored) {
   auto server = StartAgain();
   const LeaseTerms lease = GrantLong(*server);
@@ -281,16 +343,13 @@ TEST_F(LeaseResumeTest, ExtendsNoLeaseAboveTheBoundThatAStopStored) {
   }
 }
 
-// Until the registry has shown that the slot is still its own.
+// The server extends a lease only after it has read in the registry that it still holds the slot.
 TEST_F(LeaseResumeTest, ExtendsNothingBeforeTheRegistryHasShownTheSlot) {
   auto server = StartAgain();
   const LeaseTerms lease = GrantLong(*server);
   server.reset();
-  LeaseTableOptions options = LeasesOf("s");
-  options.boot = "boot";
-  server = StartServer(std::move(options));
+  server = NewProcess();
   server->link().Disconnect();
-  server->server.uuid = Meta().uuid;
   Run(Milliseconds(1'000), *server);
   EXPECT_EQ(VerdictOf(*server, lease.lease, 2, 1), LeaseVerdict::kLater);
   server->link().Reconnect();
@@ -298,7 +357,7 @@ TEST_F(LeaseResumeTest, ExtendsNothingBeforeTheRegistryHasShownTheSlot) {
   EXPECT_GT(Renewed(*server, lease.lease, 2, 1).until, lease.until);
 }
 
-// A write of the dead process arrives between the reading and the takeover.
+// A write of the dead process arrives between the new process's read and its takeover.
 TEST_F(LeaseResumeTest, ResumesOverALateRenewalOrStopOfTheDeadProcess) {
   for (const bool stops : {false, true}) {
     MakeClusterWith(8);
@@ -310,10 +369,7 @@ TEST_F(LeaseResumeTest, ResumesOverALateRenewalOrStopOfTheDeadProcess) {
     KeptBounds kept = *ParseKeptBounds(lease_disk_.text);
     if (stops) kept.bounds.at(0).bound = promised;  // on the disk first
     lease_disk_.text = FormatKeptBounds(kept);
-    LeaseTableOptions options = LeasesOf("s");
-    options.boot = "boot";
-    server = StartServer(std::move(options));
-    server->server.uuid = Meta().uuid;
+    server = NewProcess();
     for (int i = 0; i < 20; ++i) {
       if (i == 1) {
         SlotRecord record = RecordOf(lease.worker);
@@ -328,23 +384,6 @@ TEST_F(LeaseResumeTest, ResumesOverALateRenewalOrStopOfTheDeadProcess) {
     EXPECT_EQ(Renewed(*server, lease.lease, 2, 1).machine, lease.machine) << stops;
     EXPECT_TRUE(server->alarms().empty()) << server->alarms().front();
   }
-}
-
-TEST_F(LeaseResumeTest, TriesOtherRacksIfTheRequestNamesNone) {
-  LeaseTableOptions options = LeasesOf("s");
-  options.split = *RackSplit::Make(options.claim.layout, 1);
-  tree_.Wipe();
-  AsOperator([&](BlockingCoordinator& registry) {
-    ASSERT_TRUE(MakeCluster(registry, {.rack_bits = 1, .workers = 8}, entropy_).ok());
-  });
-  auto server = StartServer(options);
-  Run(Milliseconds(10), *server);
-  for (uint64_t token = 1; token <= 8; ++token) {
-    EXPECT_EQ(Grant(*server, token).rack, token <= 4 ? 0u : 1u) << token;
-  }
-  const auto refused = server->Ask(9);
-  Run(kAMoment, *server);
-  EXPECT_EQ(refused->verdict(), LeaseVerdict::kLater);
 }
 
 }  // namespace

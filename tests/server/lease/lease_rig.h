@@ -13,7 +13,8 @@
 
 namespace firn {
 
-// The file of a server's leases, which outlives its processes. A test breaks it by its members.
+// The file of a server's leases, which outlives its processes. A test injects faults by its
+// members.
 struct LeaseDisk {
   std::string text{};
   bool stalled = false;
@@ -21,7 +22,7 @@ struct LeaseDisk {
   int writes = 0;
 };
 
-// One process's view of such a file: a write ends in a later Step.
+// A process's view of a LeaseDisk. A write completes in a later Step.
 class DiskLeaseMemory final : public LeaseMemory {
  public:
   explicit DiskLeaseMemory(LeaseDisk& disk) : disk_(disk) {}
@@ -46,7 +47,7 @@ class DiskLeaseMemory final : public LeaseMemory {
 
 inline std::string TokenOf(uint64_t number) { return Nonce(7, number).text(); }
 
-// A reply that may come later.
+// A reply that may arrive later.
 struct Replied {
   std::optional<LeaseReply> reply{};
 
@@ -62,7 +63,7 @@ struct Replied {
   }
 };
 
-// A server that grants leases, in virtual time. Destroying it is kill -9.
+// A server that grants leases, in virtual time. The destructor acts like kill -9.
 class LeaseServer {
  public:
   LeaseServer(MemoryTree& tree, const VirtualClock& clock, LeaseDisk& disk,
@@ -126,7 +127,7 @@ class LeaseServer {
   std::unique_ptr<LeaseTable> table_;
 };
 
-// A cluster of eight slots in memory, four of them for leases, and servers that grant them.
+// A cluster in memory with eight slots, four of them for leases, and servers that grant leases.
 class LeaseTest : public ClaimKeeperTest {
  protected:
   void SetUp() override { MakeClusterWith(8); }
@@ -156,7 +157,7 @@ class LeaseTest : public ClaimKeeperTest {
   }
   void Run(Milliseconds time, ClaimHost& host) { ClaimKeeperTest::Run(time, host); }
 
-  // The lease that a token gets.
+  // Requests a lease with this token and returns its terms.
   LeaseTerms Grant(LeaseServer& server, uint64_t token) {
     const auto replied = server.Ask(token);
     Run(kAMoment, server);

@@ -48,7 +48,7 @@ class LeaseSharesTest : public testing::Test {
       shares_.Tick(clock_.Read());
     }
   }
-  // The room of the only rack.
+  // Returns the room of the only rack.
   LeaseRoom Room() const {
     const auto rooms = shares_.rooms();
     EXPECT_EQ(rooms.size(), 1u);
@@ -66,7 +66,7 @@ class LeaseSharesTest : public testing::Test {
 
 TEST_F(LeaseSharesTest, AgreesWithTheWarningOfTheAudit) {
   Put(20, {.owner = "b", .retired = true});
-  Put(0, {.bound = kBegin + kADay, .owner = "b"});  // not for leases
+  Put(0, {.bound = kBegin + kADay, .owner = "b"});  // this slot is not for leases
   for (uint32_t leased = 1; leased < 20; ++leased) {
     Lease(20 + leased);
     shares_.NoteRequest({});
@@ -98,7 +98,7 @@ TEST_F(LeaseSharesTest, CountsTheShareOfTheSettingsBesideTheRootNode) {
   EXPECT_THAT(finding.fix, HasSubstr("firn set lease_share=90"));
 }
 
-// After a restore, claims compare bounds with a time that is ahead of all clocks.
+// After a restore, a bound is compared with the cluster's time, which is ahead of all clocks.
 TEST_F(LeaseSharesTest, CountsByTheClustersTimeAfterARestore) {
   for (uint32_t worker = 20; worker < kSlots; ++worker) Lease(worker);
   MetaAsRead root = *ReadMeta(registry_);
@@ -111,7 +111,7 @@ TEST_F(LeaseSharesTest, CountsByTheClustersTimeAfterARestore) {
   EXPECT_EQ(Room().free, 19u);
   const auto faults = ReadAudit(registry_, clock_.Wall())->Faults();
   EXPECT_THAT(faults, Not(Contains(HasSubstr("machine ids for leases are free"))));
-  clock_.Advance(kAnHour + kAnHour / 2);  // the lease's bound is ahead of the clocks, but passed
+  clock_.Advance(kAnHour + kAnHour / 2);  // the bound is before the cluster's time
   Run(LeaseShares::kEvery);
   EXPECT_EQ(Room().free, 20u);
 }
@@ -137,7 +137,7 @@ TEST_F(LeaseSharesTest, ReadsNothingBeforeTheFirstRequest) {
   EXPECT_EQ(requests, 0);
   shares_.NoteRequest(0);
   Run(LeaseShares::kEvery);
-  EXPECT_GT(requests, 20);  // the slots for leases, and the cluster's settings
+  EXPECT_GT(requests, 20);  // reads the slots for leases and the cluster's settings
   EXPECT_LT(requests, 25);
 }
 

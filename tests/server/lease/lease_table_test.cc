@@ -4,7 +4,7 @@
 
 #include "tests/server/lease/lease_rig.h"
 
-// Rules 1 to 6 of leases (registry/claim/WHY-LEASES-HOLD.md).
+// Tests rules 1 to 6 of leases (registry/claim/WHY-LEASES-HOLD.md).
 
 namespace firn {
 namespace {
@@ -42,6 +42,20 @@ TEST_F(LeaseTest, TakesOnlySlotsOfTheUpperPartOfItsRack) {
   EXPECT_NE(refused->reply->message.find("of 4 slots for leases of rack 0, 4 have a bound ahead"),
             std::string::npos)
       << refused->reply->message;
+}
+
+TEST_F(LeaseTest, TriesOtherRacksIfTheRequestNamesNone) {
+  LeaseTableOptions options = LeasesOf("s");
+  options.split = *RackSplit::Make(options.claim.layout, 1);
+  MakeClusterWith(8, /*rack_bits=*/1);
+  auto server = StartServer(options);
+  Run(Milliseconds(10), *server);
+  for (uint64_t token = 1; token <= 8; ++token) {
+    EXPECT_EQ(Grant(*server, token).rack, token <= 4 ? 0u : 1u) << token;
+  }
+  const auto refused = server->Ask(9);
+  Run(kAMoment, *server);
+  EXPECT_EQ(refused->verdict(), LeaseVerdict::kLater);
 }
 
 TEST_F(LeaseTest, PrefersAUsedSlotToAnUnusedOne) {
@@ -106,7 +120,7 @@ TEST_F(LeaseTest, RefusesALengthBelowTwoTicksAndASecond) {
   EXPECT_EQ(server->Ask(1, Milliseconds(1'001))->verdict(), LeaseVerdict::kBadRequest);
 }
 
-// Otherwise a program that names no length would get no lease there.
+// Otherwise a program that requests no length would get no lease from this server.
 TEST_F(LeaseTest, TheUsualLengthIsAtMostTheWindow) {
   LeaseTableOptions options = LeasesOf("s");
   options.claim.window = Milliseconds(30'000);
@@ -122,7 +136,7 @@ TEST_F(LeaseTest, TheUsualLengthIsAtMostTheWindow) {
   EXPECT_LE(renewed->terms().until, now + 30'000);
 }
 
-// The generators of the clients always name a length, 60 s unless the program says another.
+// The clients' generators always request a length, by default 60 s.
 TEST_F(LeaseTest, GivesTheWindowIfMoreIsRequested) {
   LeaseTableOptions options = LeasesOf("s");
   options.claim.window = Milliseconds(5'000);
@@ -164,7 +178,8 @@ TEST_F(LeaseTest, RefusesAProgramWhoseClockIsWrong) {
 
 // --- rule 4: no bound falls below promised -------------------------------------------------------
 
-// The program would wait for a time of which every interval has already passed.
+// With such an interval, the program would issue no id: by its clock, every lease would already
+// have ended.
 TEST_F(LeaseTest, RefusesAnIntervalThatIsShorterThanTheProgramsClockIsAhead) {
   auto server = StartServer();
   const auto ask = [&](int64_t off, int64_t ahead) {
@@ -239,7 +254,7 @@ TEST_F(LeaseTest, TheSameTokenGetsTheSameAnswerUntilItIsRenewed) {
   Renewed(*server, later.lease, 1, 0);
   EXPECT_EQ(server->Ask(1)->verdict(), LeaseVerdict::kOutdated);
   EXPECT_EQ(server->table().List().size(), 1u);
-  Renewed(*server, later.lease, 2, 1);  // an old request has ended nothing
+  Renewed(*server, later.lease, 2, 1);  // the old request did not end the lease
 }
 
 TEST_F(LeaseTest, ARepeatedTurnGetsTheSameEnd) {
@@ -260,8 +275,8 @@ TEST_F(LeaseTest, ALateRepetitionOfAnEarlierTurnEndsNothing) {
   Renewed(*server, lease.lease, 3, 2);
 }
 
-// However many turns have followed: either the turn is remembered, or the request's clock is
-// refused.
+// The server either remembers the turn or refuses the request because of its clock, after any
+// number of later turns.
 TEST_F(LeaseTest, ALateRepetitionOfAMuchEarlierTurnEndsNothing) {
   auto server = StartServer();
   const LeaseTerms lease = Grant(*server, 1);
@@ -283,7 +298,7 @@ TEST_F(LeaseTest, ALateRepetitionOfAMuchEarlierTurnEndsNothing) {
   EXPECT_EQ(server->table().counts().copies, 0u);
 }
 
-// So the turns that a server remembers are limited.
+// The refusal limits the number of turns that a server must remember.
 TEST_F(LeaseTest, RefusesAProgramThatRenewsWithoutAPause) {
   auto server = StartServer();
   const LeaseTerms lease = Grant(*server, 1);
@@ -297,7 +312,7 @@ TEST_F(LeaseTest, RefusesAProgramThatRenewsWithoutAPause) {
   EXPECT_GE(turn, 200u);
   EXPECT_LT(turn, 210u);
   Run(Milliseconds(25'000), *server);
-  Renewed(*server, lease.lease, turn + 1, turn);  // the same turn
+  Renewed(*server, lease.lease, turn + 1, turn);  // repeats the refused turn
 }
 
 TEST_F(LeaseTest, RevokesALeaseThatTwoCopiesRenew) {
@@ -342,7 +357,7 @@ TEST_F(LeaseTest, WritesAZeroNonceOnlyCloseToTheBound) {
 
 // --- what operators see -------------------------------------------------------------------------
 
-TEST_F(LeaseTest, CountsWhatWasAnsweredAndEachRepetitionOnce) {
+TEST_F(LeaseTest, CountsEachAnswerAndEachRepetitionOnce) {
   auto server = StartServer();
   lease_disk_.stalled = true;
   server->Ask(1);

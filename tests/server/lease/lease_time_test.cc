@@ -2,8 +2,7 @@
 #include "server/lease/leases.h"
 #include "tests/server/lease/lease_rig.h"
 
-// Leases while the cluster changes: what servers grant and extend after a restore or a planned
-// change of the root node.
+// Tests which leases servers grant and extend after a restore or a planned change of the root node.
 
 namespace firn {
 namespace {
@@ -18,7 +17,7 @@ class LeaseTimeTest : public LeaseTest {
   }
 };
 
-// The slot's bound is above the id clock of a server that has started at the floor.
+// The slot's bound is above the id clock of a server that started at the floor.
 TEST_F(LeaseTimeTest, ExtendsALeaseByTheClustersTimeWhereTheIdClockIsBehind) {
   RestoreTo(Milliseconds(3'600'000));
   auto server = StartServer();
@@ -35,8 +34,7 @@ TEST_F(LeaseTimeTest, ExtendsALeaseByTheClustersTimeWhereTheIdClockIsBehind) {
   }
 }
 
-// A planned change of the root node: the server's own claim ends at its bound, and is valid until
-// then.
+// After a planned change of the root node, the server's own claim is valid until its bound.
 TEST_F(LeaseTimeTest, GrantsLeasesWhileTheServersOwnClaimLapses) {
   auto host = Start(disk_, Options("s"));
   auto server = StartServer();
@@ -55,7 +53,7 @@ TEST_F(LeaseTimeTest, GrantsLeasesWhileTheServersOwnClaimLapses) {
   const auto granted = server->Ask(1);
   run(kAMoment);
   EXPECT_FALSE(granted->terms().ending);
-  // A frozen cluster grants none.
+  // A server of a frozen cluster grants no leases.
   ClusterMeta meta = Meta();
   meta.frozen = true;
   Write1(kMetaPath, FormatMeta(meta));
@@ -86,7 +84,7 @@ TEST_F(LeaseTimeTest, NoLeaseEndsAfterTheLayoutsTime) {
   EXPECT_EQ(lease.until, layout.last_tick() + 1);
 }
 
-// Every program of a client needs a second lease at the same time.
+// All programs of a client need a second lease at the same time.
 TEST_F(LeaseTimeTest, AnEndingLeaseLeavesRoomForItsReplacement) {
   LeaseTableOptions options = LeasesOf("s");
   options.leases_max = 1;
@@ -118,7 +116,8 @@ TEST_F(LeaseTimeTest, AServerThatStartsInAFrozenClusterResumesLeasesAndGrantsNon
   EXPECT_NE(now().why_not.find("frozen"), std::string::npos) << now().why_not;
 }
 
-// A slow registry, or a probation: the program repeats the token here, and wastes no machine id.
+// If a claim takes long because of a slow registry or a probation, the program repeats its token at
+// the same server, so no machine id is wasted.
 TEST_F(LeaseTimeTest, AnswersThatAClaimIsUnderWayAndGrantsTheSameTokenLater) {
   LeaseTableOptions options = LeasesOf("s");
   options.claim.probation = Milliseconds(10'000);

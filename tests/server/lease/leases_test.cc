@@ -10,7 +10,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/support/virtual_clock.h"
 
-// The parts of a server's leases that cross threads, and its file.
+// Tests the parts of a server's leases that several threads use, and the file of leases.
 
 namespace firn {
 namespace {

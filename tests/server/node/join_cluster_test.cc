@@ -1,8 +1,5 @@
 #include "server/node/join_cluster.h"
 
-#include <filesystem>
-#include <fstream>
-
 #include <gtest/gtest.h>
 
 #include "common/log/log.h"

@@ -62,9 +62,10 @@ class OpenNodeTest : public testing::Test {
 
   Result<std::unique_ptr<IssuingNode>> Open(IssuingNodeOptions options = {}) {
     options.claim.identity.endpoint = "127.0.0.1:7609";
-    return OpenNode({.registry = Registry(), .credentials = {}, .state_dir = dir_ / "state"},
-                    *OwnerName::Make("test", 7609, "127.0.0.1"), std::move(options), clock_,
-                    SystemEntropy());
+    const NodePlace place{.registry = Registry(), .credentials = {}, .state_dir = dir_ / "state"};
+    const OwnerName owner = *OwnerName::Make("test", 7609, "127.0.0.1");
+    FIRN_ASSIGN(NodeParts parts, OpenParts(place, owner, options.claim));
+    return OpenNodeOn(std::move(parts), place, owner, std::move(options), clock_, SystemEntropy());
   }
   std::unique_ptr<IssuingNode> Serving(IssuingNodeOptions options = {}) {
     auto node = Open(std::move(options));
@@ -115,22 +116,6 @@ TEST_F(OpenNodeTest, ServesARackOfTheCluster) {
   options.claim.rack = 7;
   const auto node = Serving(options);
   EXPECT_EQ(node->split().RackOf(*node->status().claim.machine), 7u);
-}
-
-TEST_F(OpenNodeTest, ReadsTheStateFolderOnlyOnceItIsLocked) {
-  ASSERT_NO_FATAL_FAILURE(Make({.workers = 2}));
-  int reads = 0;
-  const auto open = [&](const ReadFolder& read) {
-    return OpenNode({.registry = Registry(), .credentials = {}, .state_dir = dir_ / "state"},
-                    *OwnerName::Make("test", 7609, "127.0.0.1"), {}, clock_, SystemEntropy(), read);
-  };
-  const auto node = open([&](ClaimOptions&) {
-    ++reads;
-    const auto second = open([&](ClaimOptions&) { ++reads; });
-    EXPECT_EQ(second.code(), Code::kConflict) << second.status();
-  });
-  EXPECT_TRUE(node.ok()) << node.status();
-  EXPECT_EQ(reads, 1);
 }
 
 TEST_F(OpenNodeTest, RefusesARackThatTheClusterLacks) {
@@ -200,6 +185,17 @@ TEST_F(OpenNodeTest, TheRestoreCommandHasTheLayoutIfTheSettingsAreUnread) {
   EXPECT_EQ(known->root.uuid, node->status().claim.uuid);
   EXPECT_EQ(known->root.layout, "firn");
   EXPECT_FALSE(known->settings_known);
+}
+
+// A server reads its other files there only after this lock.
+TEST(OpenPartsTest, LocksTheStateFolder) {
+  const TempDir dir;
+  const NodePlace place{
+      .registry = "zk://h:2181/firn/shop", .credentials = {}, .state_dir = dir / "state"};
+  const OwnerName owner = *OwnerName::Make("test", 7609, "127.0.0.1");
+  const auto first = OpenParts(place, owner, {});
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(OpenParts(place, owner, {}).code(), Code::kConflict);
 }
 
 TEST(CheckStateFileSystemTest, AStaticMachineIdRequiresALocalDisk) {

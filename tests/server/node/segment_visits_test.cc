@@ -1,9 +1,6 @@
 // Which tags the control loop visits: those with work at every round, others once a second.
 
 #include <memory>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -14,7 +11,7 @@
 namespace firn {
 namespace {
 
-// Fails so many times.
+// Fails `failures` times, and then returns ranges.
 class FailingSource final : public RangeSource {
  public:
   explicit FailingSource(int failures) : failures_(failures) {}
@@ -32,7 +29,7 @@ class FailingSource final : public RangeSource {
 
 class SegmentVisitsTest : public testing::Test {
  protected:
-  // Makes tag `order` with a source that fails so many times, and calls it once.
+  // Makes tag `order` with a source that fails `failures` times, and calls it once.
   void Begin(int failures) {
     ASSERT_EQ(tags_.AddSource("main", std::make_unique<FailingSource>(failures)), Status());
     TagDefinition tag{.name = "order", .strategy = "segment"};

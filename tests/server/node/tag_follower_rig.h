@@ -101,6 +101,14 @@ class TagFollowerRig : public testing::Test {
         std::make_unique<TagFollower>(registry, entropy_, catalogue_, *issuer_, UuidOf(), &memory_);
     issuer_->SetSeeker(follower_->seeker());
   }
+  void SetLedger(const std::string& tag, int64_t high, int64_t returned) {
+    StoredTag stored = *store_.Read(tag);
+    stored.node.tag.high = high;
+    stored.node.returned = returned;
+    const std::string data = *WriteTagNode(stored.node);
+    const Write write = Write::Set(TagPath(tag), data, stored.stat.version);
+    ASSERT_TRUE(operator_.Multi({write}).status.ok());
+  }
   // The state of a refused tag; empty: it is served.
   std::string FaultOf(const std::string& tag) {
     const auto refused = follower_->refused();

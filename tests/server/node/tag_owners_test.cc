@@ -33,11 +33,15 @@ class TagOwnersTest : public testing::Test {
           owners(link, entropy,
                  {.address = address,
                   .ask =
-                      [&test](const std::string& at, PeerTake take,
+                      [&test](const std::string& at, PeerTake take, const OwnerLink::Count& count,
                               const RangeSource::TakeDone& done) {
-                        test.last_take_ = take;
-                        done(test.servers_.at(at)->owners.TakeFor(take));
-                      }}),
+                        take.count = count();
+                        (take.tag.empty() ? test.probe_ : test.last_take_) = take;
+                        const auto asked = test.servers_.find(at);
+                        done(asked == test.servers_.end() ? Range{}
+                                                          : asked->second->owners.TakeFor(take));
+                      },
+                  .unreachable = [&test, this] { return test.unreachable_[address]; }}),
           tag(*Ordered::Make(Definition(), {test.ledger_, test.clock_, entropy, {}},
                              owners.TermOf("order"), owners)) {
       link.OnSession([](SessionEvent) {});
@@ -102,7 +106,8 @@ class TagOwnersTest : public testing::Test {
   MemoryTree tree_{clock_};
   MemoryCoordinator operator_{tree_};
   ScriptedSource ledger_;
-  PeerTake last_take_;
+  PeerTake last_take_, probe_;
+  std::map<std::string, std::string> unreachable_;  // by server
   std::map<std::string, std::unique_ptr<Server>> servers_;
 };
 
@@ -162,6 +167,37 @@ TEST_F(TagOwnersTest, TakesOnlyForServersThatKnowTheTenureAndTheForm) {
   none.count = -5;
   EXPECT_EQ(owner->owners.TakeFor(none).value().size(), 1);
   EXPECT_EQ(other->owners.TakeFor(last_take_).value(), Range{}) << "its tenure has another secret";
+}
+
+TEST_F(TagOwnersTest, AsksTheOwnersEvenIfNoCallWaits) {
+  Pass(Milliseconds(9'000));
+  const auto [owner, other] = Roles();
+  EXPECT_EQ(owner->owners.TakeFor(probe_).code(), Code::kUnavailable) << "it knows the secret";
+  EXPECT_EQ(owner->owners.report().answered, 0U);
+}
+
+TEST_F(TagOwnersTest, AnOwnerThatTheOtherServerCannotReachHandsOver) {
+  Pass(Milliseconds(6'000));
+  const auto [owner, other] = Roles();
+  const int64_t before = One(*owner);
+  unreachable_[other->address] = owner->address;
+  Pass(Milliseconds(9'000));
+  EXPECT_TRUE(other->tag->own()->owns());
+  EXPECT_GT(One(*other), before);
+}
+
+TEST_F(TagOwnersTest, OwnsNothingWhileTheRegistryDoesNotAnswer) {
+  Pass(Milliseconds(6'000));
+  Server& owner = *Roles().first;
+  const uint64_t taken = owner.owners.report().taken_over;
+  clock_.Advance(Beat::kWindow);
+  owner.owners.Tick(clock_.Boot());
+  EXPECT_EQ(owner.owners.report().owned, 0U);
+  EXPECT_EQ(owner.owners.OwnerOf("order"), "");
+  EXPECT_NE(owner.owners.Trouble(), "");
+  while (owner.link.Dispatch(Milliseconds(0)) > 0) owner.owners.Tick(clock_.Boot());
+  EXPECT_EQ(owner.owners.OwnerOf("order"), owner.address);
+  EXPECT_EQ(owner.owners.report().taken_over, taken) << "the same term continues";
 }
 
 TEST_F(TagOwnersTest, AProgramThatOthersCannotReachTakesNoPart) {

@@ -3,7 +3,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "tests/server/node/tag_follower_rig.h"
 #include "tests/support/registry/forwarding_coordinator.h"

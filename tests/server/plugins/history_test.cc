@@ -1,6 +1,5 @@
 #include "server/plugins/history.h"
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <latch>
@@ -192,8 +191,8 @@ TEST_F(HistoryTest, ConcurrentCallsLoseNoRunsWhileThereIsSpace) {
   EXPECT_EQ(firsts.size(), 4001u);
 }
 
-// The busy thread neither starts nor allocates during a fork: the child inherits a sanitizer's heap
-// as it was, even locked.
+// The busy thread neither starts nor allocates during a fork. Otherwise the child could inherit a
+// sanitizer's heap whose lock is held.
 TEST_F(HistoryTest, AForkedChildRecordsNothingAndCanExit) {
   Open();
   std::atomic<bool> stop = false;

@@ -136,7 +136,7 @@ TEST_F(ConfiguredServerTest, ServesAnyTagWithADefaultStrategy) {
   EXPECT_EQ(open.Get("/v1/ids/undefined-tag").status, 200);
 }
 
-TEST_F(ConfiguredServerTest, TheDefaultTagIsOnlyAName) {
+TEST_F(ConfiguredServerTest, TheDefaultTagNeedsADefinition) {
   RunningServer named(dir_ / "named", {"--default_tag=order", "--default_strategy=snowflake"});
   RunningServer undefined(dir_ / "undefined", {"--default_tag=order"});
   ASSERT_TRUE(named.BecomesReady()) << named.log();

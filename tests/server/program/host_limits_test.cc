@@ -6,73 +6,24 @@
 #include <csignal>
 #include <cstdlib>
 #include <deque>
-#include <filesystem>
-#include <fstream>
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "tests/server/front/form.h"
 #include "tests/server/front/raw_peer.h"
 #include "tests/server/front/thrift_calls.h"
 #include "tests/server/program/running_server.h"
+#include "tests/support/control_group.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
 namespace firn {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr int64_t kMiB = 1 << 20;
-
-// A control group with one limit, in either of the kernel's hierarchies.
-class ControlGroup {
- public:
-  // `name` and `old_name` are the limit's names in the two hierarchies.
-  ControlGroup(const std::string& controller, const std::string& name, const std::string& old_name,
-               int64_t limit)
-      : ControlGroup("/sys/fs/cgroup", name, limit) {
-    if (!ok_) MakeIn("/sys/fs/cgroup/" + controller, old_name, limit);
-  }
-  ControlGroup(const ControlGroup&) = delete;
-  ControlGroup& operator=(const ControlGroup&) = delete;
-  ~ControlGroup() { Remove(); }
-
-  bool ok() const { return ok_; }
-
-  // The command that runs another command in the group.
-  std::vector<std::string> wrapper() const {
-    return {"sh", "-c", "echo $$ >\"$0\" && exec \"$@\"", folder_ + "/cgroup.procs"};
-  }
-
- private:
-  ControlGroup(const std::string& parent, const std::string& name, int64_t limit) {
-    MakeIn(parent, name, limit);
-  }
-  void MakeIn(const std::string& parent, const std::string& name, int64_t limit) {
-    Remove();
-    folder_ = parent + "/firn-test-" + std::to_string(getpid());
-    std::error_code none;
-    if (!fs::create_directory(folder_, none) || !fs::exists(folder_ + "/" + name, none)) return;
-    std::ofstream(folder_ + "/" + name) << limit;
-    int64_t now = 0;
-    ok_ = (std::ifstream(folder_ + "/" + name) >> now) && now == limit;
-  }
-  // A group stays in use for a moment after its last process has ended.
-  void Remove() const {
-    if (folder_.empty()) return;
-    Eventually(kPatience, [&] { return rmdir(folder_.c_str()) == 0 || errno == ENOENT; });
-  }
-
-  std::string folder_;
-  bool ok_ = false;
-};
 
 class HostLimitsTest : public testing::Test {
  protected:
@@ -122,7 +73,7 @@ TEST_F(HostLimitsTest, NamesAThreadLimitOfItsControlGroup) {
 }
 
 TEST_F(HostLimitsTest, ServesWithLittleMemoryInItsControlGroup) {
-  const ControlGroup group("memory", "memory.max", "memory.limit_in_bytes", 48 * kMiB);
+  const ControlGroup group(48 * kMiB);
   if (!group.ok()) GTEST_SKIP() << "no control group that limits memory can be made here";
   ServesOrNames("memory.max", group.wrapper());
   EXPECT_EQ(served_, 1);

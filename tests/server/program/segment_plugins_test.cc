@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <mutex>
 #include <set>
 #include <sstream>
 
@@ -11,6 +13,7 @@
 #include <thrift/transport/TSocket.h>
 
 #include "client/client.h"
+#include "client/local_ranges.h"
 #include "common/json/json.h"
 #include "server/plugins/key_file.h"
 #include "server/plugins/obfuscate.h"
@@ -127,8 +130,9 @@ TEST_F(SegmentPluginsTest, TheServerWithTheLastNumbersIssuesThem) {
   const auto known = [&] { return other.Get("/v1/ids/last?count=0").status == 400; };
   ASSERT_TRUE(Eventually(kPatience, known)) << other.log();
 
-  Client client(
-      {.servers = "list://" + server_->address() + "," + other.address(), .deadline = kPatience});
+  Client client({.servers = "list://" + server_->address() + "," + other.address(),
+                 .deadline = kPatience,
+                 .attempt_limit = kPatience});
   std::set<int64_t> seen;
   for (int i = 0; i < 40; ++i) {
     const auto id = client.GetId("last");
@@ -172,6 +176,26 @@ TEST_F(SegmentPluginsTest, RefusesRunsOfAnObfuscatedTagBeforeUsingANumber) {
   EXPECT_EQ(RestRefusal("hidden?count=5&form=runs"), "REJECTED");
   Thrift().getId("hidden");
   EXPECT_TRUE(IsRecorded(" hidden 1 1 1 thrift ")) << History();
+}
+
+TEST_F(SegmentPluginsTest, AClientReportsThatAnObfuscatedTagIsNotPrefetched) {
+  ASSERT_NO_FATAL_FAILURE(Create("hidden", {"plugins=obfuscate", "obfuscate.width=9",
+                                            "obfuscate.key=k1", "obfuscate.check=c6a13b"}));
+  std::promise<std::string> told;
+  std::once_flag once;
+  Client client({.servers = "list://" + server_->address(),
+                 .deadline = kPatience,
+                 .attempt_limit = kPatience,
+                 .local_ranges = LocalRanges({LocalTag::Segment("hidden")}),
+                 .on_event = [&](const ClientEvent& event) {
+                   if (event.kind != ClientEvent::Kind::kNotPrefetched) return;
+                   std::call_once(once, [&] { told.set_value(event.detail); });
+                 }});
+  const auto id = client.GetId("hidden");
+  EXPECT_TRUE(id.ok()) << id.status();
+  auto detail = told.get_future();
+  ASSERT_EQ(detail.wait_for(kPatience), std::future_status::ready);
+  EXPECT_THAT(detail.get(), HasSubstr("tag 'hidden'"));
 }
 
 TEST_F(SegmentPluginsTest, ACallRefusedByALimitUsesNoNumbers) {

@@ -13,6 +13,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 
@@ -46,6 +47,7 @@ class ServerStatesTest(walk.Walk):
         server = self.serving()
         self.compare("root whole", server, "default")
         self.compare("READY", server, "default", like="root whole")
+        self.compare_page(server, "Healthy", "Nothing is wrong.")
 
     @walks("tags unread (root unread)")
     def test_a_start_without_the_registry(self):
@@ -99,6 +101,25 @@ class ServerStatesTest(walk.Walk):
         self.assertEqual(server.process.wait(walk.PATIENCE_S), 0)
         self.compared.append("releasing, released")
 
+    @walks("killed")
+    def test_a_killed_server(self):
+        row = row_of("killed")
+        server, other = self.serving(), self.start(name="other")
+        self.await_ready(other)
+        self.scrape(server)
+        server.process.kill()
+        server.process.wait()
+        await_it = lambda what, true: self.await_true(what, true, other)
+        self.assertEqual(row["calls get"], "none: no connection")
+        self.assertEqual((server.get("/readyz")[0], server.reason("default")), (0, "no connection"))
+        await_it(row["alert"], lambda: self.prometheus.holds(self.prometheus.alerts[row["alert"]], server.admin))
+        self.compare_audit(row, other, await_it)
+        self.assertEqual(self.firn_says("audit")[0], 1)
+        self.compare_doctor(row, await_it)
+        self.compare_page(other, "Act soon", *walk.states.quoted(row["firn audit"]))
+        self.browser.await_text("totals", r"servers serving\s+1 of 2")
+        self.compared.append("killed")
+
     # ---- the root node ---------------------------------------------------------------------------
 
     @walks("root frozen")
@@ -106,6 +127,7 @@ class ServerStatesTest(walk.Walk):
         server = self.serving()
         shutil.rmtree(os.path.dirname(self.node("tags/order")))
         self.compare("root frozen", server, "default")
+        self.compare_page(server, "Act now", "the cluster is frozen: ")
         self.assertEqual(server.reason("nothing"), "NOT_READY")
 
     def compare_root(self, name, change, restored=False):
@@ -217,6 +239,7 @@ class ServerStatesTest(walk.Walk):
         server = self.start(f"--grant_dir={memory}")
         self.await_ready(server)
         self.compare("no grant file", server, "default")
+        self.compare_page(server, "Act soon", "no grant file, ")
 
     @walks("history lost")
     def test_a_history_that_cannot_be_written(self):
@@ -248,6 +271,26 @@ class ServerStatesTest(walk.Walk):
         self.compare("certificate expired", server, "default")
         with self.assertRaisesRegex(OSError, "certificate has expired"):
             urllib.request.urlopen(f"https://127.0.0.1:{server.port}/v1/ids/default", timeout=30, context=trusted)
+
+    @walks("overloaded")
+    def test_a_server_that_is_asked_for_too_many_ids(self):
+        self.init("--layout=time:31s machine:10 sequence:1")  # two ids a second
+        server = self.start("--issue_wait_ms=0")
+        self.await_ready(server)
+        ended = threading.Event()
+        self.addCleanup(ended.set)
+
+        def ask():
+            while not ended.wait(0.02):
+                server.reason("default")
+        load = threading.Thread(target=ask, daemon=True)
+        load.start()
+        self.compare("overloaded", server, "default")
+        self.compare_page(server, "Calls are refused", "refuses calls (OVERLOADED)")
+        ended.set()
+        load.join()
+        self.await_true("the end", lambda: self.firn_says("doctor")[0] == 0, server)
+        self.compare_page(server, "Healthy", "Nothing is wrong.")
 
     # ---- readiness -------------------------------------------------------------------------------
 

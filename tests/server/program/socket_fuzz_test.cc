@@ -163,12 +163,12 @@ class SocketFuzzTest : public testing::Test {
   std::unique_ptr<RunningServer> server_;
 };
 
-TEST_F(SocketFuzzTest, ThriftAndHttp) {
+TEST_F(SocketFuzzTest, SurvivesRandomThriftAndHttp) {
   ASSERT_NO_FATAL_FAILURE(Start());
   Fuzz(KindsOfRequests(), RequestsWanted(), [&] { return server_->Get("/genid").status == 200; });
 }
 
-TEST_F(SocketFuzzTest, RecordsOfTls) {
+TEST_F(SocketFuzzTest, SurvivesRandomTlsRecords) {
   TlsAuthority authority("fuzz");
   authority.Sign("server");
   ASSERT_NO_FATAL_FAILURE(Start(

@@ -20,10 +20,11 @@ import yaml
 
 BIN, ROOT = (os.path.abspath(path) for path in sys.argv[1:3])
 HERE = os.path.dirname(os.path.abspath(__file__))
-for folder in "tools", "tools/checks":
+for folder in "tools", "tools/checks", "tests/interop":
     sys.path.insert(0, os.path.join(ROOT, folder))
 sys.dont_write_bytecode = True
 
+import browser  # noqa: E402
 import cpp  # noqa: E402
 import programs  # noqa: E402
 import states  # noqa: E402
@@ -33,6 +34,7 @@ ROWS = list(states.rows_of(cpp.read(ROOT, states.PAGE)))
 READY_OF_TAG = ("/readyz?tag=T", "snowflake tag's /readyz?tag=T")
 # An alert of the cluster, which has one server here.
 OF_CLUSTER = {"FirnNoServerReady"}
+DOCTOR_EXITS = {"Healthy": 0, "Act soon": 1, "Calls are refused": 4, "Act now": 6}  # by the console's urgency
 FAKETIME = (glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1") or [""])[0]
 
 
@@ -172,6 +174,7 @@ class Server:
 
 class Walk(unittest.TestCase):
     """A test with a folder, a registry in it, and the comparison."""
+    browser = None
 
     @classmethod
     def setUpClass(cls):
@@ -347,6 +350,18 @@ class Walk(unittest.TestCase):
             first()
             self.assertEqual(said[0], 0, said[1])
 
+    def compare_page(self, server, urgency, words, doctor=None, **options):
+        """The console in a real browser has a banner of this urgency with these words. firn doctor has the exit code of
+        the same urgency, or `doctor`."""
+        if self.browser is None:
+            Walk.browser = browser.Browser(f"{self.shared}/browser")
+            self.addClassCleanup(self.browser.end)
+        self.browser.open(f"http://127.0.0.1:{server.admin}/")
+        self.browser.await_text("banner", f"^{urgency}: .*{re.escape(words)}", **options)
+        code, said = self.firn_says("doctor")
+        self.assertEqual(code, DOCTOR_EXITS[urgency] if doctor is None else doctor, said)
+        self.assertEqual(self.browser.errors, [])
+
     def compare_banner(self, row, server, tag, await_it):
         cell = row["console banner"]
         if cell.startswith("none"):
@@ -357,9 +372,10 @@ class Walk(unittest.TestCase):
                      plain(server.status()["trouble"]) in [plain(one["what"]) for one in server.banner()])
             await_it("the trouble is as urgent as /readyz says", lambda: server.get("/readyz")[0] == (
                 503 if server.status().get("trouble_urgency") == "refused" else 200))
-        if "refused tags" in cell:
-            await_it(f"the console's banner names tag {tag}", lambda: any(
-                one["what"].startswith(f"refuses tag {tag} ") for one in server.banner()))
+        words = [f"refuses tag {tag} "] * ("refused tags" in cell) + [one for one in states.quoted(cell) if " " in one]
+        for begin in words:
+            await_it(f"the console's banner has {begin}", lambda begin=begin: any(
+                one["what"].startswith(begin) for one in server.banner()))
 
 
 def complete(section, unproduced, *classes):
@@ -376,7 +392,7 @@ def complete(section, unproduced, *classes):
 
 
 def main():
-    for program in "node", "prometheus":
+    for program in "node", "prometheus", "chromium":
         if not shutil.which(program):
             print(f"skipped: {program} is not installed")
             sys.exit(77)

@@ -1,7 +1,6 @@
 #include "tests/server/program/tls_databases.h"
 
 #include <array>
-#include <utility>
 
 #include "common/base/cat.h"
 #include "tests/support/database/ferret_db.h"

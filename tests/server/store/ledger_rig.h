@@ -72,6 +72,13 @@ class LedgerCluster {
         Write::Create(EraPath(meta_.era), "", Lifetime::kPersistent)});
   }
 
+  // The begin of one; Thaw ends it.
+  void BeginRestore() {
+    meta_.frozen = true;
+    Restore();
+    meta_.frozen = false;
+  }
+
   TagNode NodeOf(const std::string& name) { return store_.Read(name)->node; }
   int64_t High(const std::string& name) { return NodeOf(name).tag.high; }
   Nonce era() const { return meta_.era; }

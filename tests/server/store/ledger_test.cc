@@ -193,6 +193,19 @@ TEST_F(LedgerTest, ALossSeenBeforeARestoreDoesNotFreezeTheRestoredCluster) {
   EXPECT_EQ(*host_.Extend(10), (Range{1'101, 1'111}));
 }
 
+TEST_F(LedgerTest, ALossSeenDuringARestoreDoesNotFreezeTheRestoredCluster) {
+  ASSERT_TRUE(host_.Extend(100).ok());
+  cluster_.Move("order", 5);
+  cluster_.BeginRestore();
+  host_.registry().Script(Verb::kSync, {});
+  host_.registry().Script(Verb::kSync, {.apply_after = Milliseconds(100)});  // of a freeze
+  ASSERT_EQ(host_.Extend(10).code(), Code::kCorrupt);
+  cluster_.Move("order", 1'101);
+  cluster_.Thaw();
+  EXPECT_FALSE(host_.Until([&] { return cluster_.frozen(); }));
+  EXPECT_EQ(*host_.Extend(10), (Range{1'101, 1'111}));
+}
+
 TEST_F(LedgerTest, FreezesAgainIfARestoreHasNotRepairedTheLoss) {
   ASSERT_TRUE(host_.Extend(100).ok());
   cluster_.Move("order", 5);

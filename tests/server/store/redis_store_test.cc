@@ -109,7 +109,7 @@ TEST_F(RedisStoreTest, JumpsOverALowerHashWithAnAlarm) {
   Edit("max", "5");
   EXPECT_EQ(Use(*store), (Range{11, 21}));
   ASSERT_THAT(alarms_, SizeIs(1));
-  EXPECT_THAT(alarms_[0], HasSubstr("its counter is 5, after 11"));
+  EXPECT_THAT(alarms_[0], HasSubstr("gone back in time, to 5 from 11"));
 }
 
 TEST_F(RedisStoreTest, JumpsOverAFlushedOrReplacedServer) {

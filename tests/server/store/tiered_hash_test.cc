@@ -212,7 +212,7 @@ TEST_F(TieredHashTest, FenceClearsOnlyAHashThatEndsBelowTheLedger) {
   EXPECT_TRUE(taken.value_or({}).bring);
 }
 
-TEST_F(TieredHashTest, FenceClearsNothingWhileASegmentIsBrought) {
+TEST_F(TieredHashTest, FenceClearsNothingWhileAServerBringsASegment) {
   ASSERT_EQ(Fill(1, 101), Status());
   ASSERT_TRUE(Take(*hash_, 50).value_or({}).bring);
   EXPECT_EQ(Fence(201).code(), Code::kConflict) << "the ledger has moved, the hash has not";

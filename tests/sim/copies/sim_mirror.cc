@@ -25,7 +25,8 @@ void SimMirror::GoOn(Coordinator& link) {
   on_session_({SessionEvent::Kind::kDisconnected, 0});
 }
 
-// A connection has its session before it reports it: both processes see the change together.
+// A connection has its session before it reports it. Both processes must see the change at the same
+// time.
 int64_t SimMirror::session() const {
   if (link_ != nullptr) return link_->session();
   return first_ != nullptr ? first_->session() : 0;

@@ -12,12 +12,12 @@
 
 namespace firn {
 
-// Between a process and its connection: keeps a second process in the same state as the first, like
-// the copy in a snapshot of its machine. The second process receives every answer and event of the
-// first; its requests are not sent again. Both run the same code on the same clocks, so they make
-// equal requests in equal order.
+// Sits between a process and its connection, and keeps a second process in the same state, like the
+// copy in a snapshot of the machine. The second process receives every answer and event of the
+// first one, and its requests are not sent. Both run the same code on the same clocks, so they make
+// the same requests in the same order.
 //
-// Watches are not mirrored: a claim's keeper leaves none.
+// Watches are not mirrored, because a claim's keeper sets none.
 class SimMirror final : public Coordinator {
  public:
   // The connection; null for a second process, which has none until it continues separately.
@@ -27,7 +27,7 @@ class SimMirror final : public Coordinator {
   // Keeps `second` in step with this one. Neither may have sent a request yet.
   void Lead(SimMirror& second);
 
-  // Stops that. The second process will never get its outstanding answers.
+  // Stops the mirroring. The second process never receives the outstanding answers.
   void Part();
   bool leads() const { return second_ != nullptr; }
 

@@ -1,4 +1,4 @@
-// Copies of a simulated machine: kept in step with it, taken as a snapshot, resumed in parallel.
+// Copies of a simulated machine: mirrored, frozen as a snapshot, and resumed in parallel.
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ bool SimHost::has_copy() const {
          !process_->stale_time.has_value();
 }
 
-// The process starts in the same state as the first one.
+// Starts a process in the same state as the first one.
 void SimHost::Follow(const SimHost& first, uint64_t seed) {
   disk_ = first.disk_;
   clock_ = first.clock_;
@@ -20,7 +20,7 @@ void SimHost::Follow(const SimHost& first, uint64_t seed) {
   first.process_->mirror.Lead(process_->mirror);
 }
 
-// The host that must mirror this one, with this one's clock and disk faults.
+// Returns the host that mirrors this one, with the same clock and disk faults.
 SimHost* SimHost::Follower() {
   if (copy_ == nullptr || copy_->process_ == nullptr) return nullptr;
   copy_->clock_ = clock_;
@@ -48,7 +48,7 @@ SimHost& SimHost::TakeSnapshot() {
   copy.process_->limit = held->limit();
   copy.process_->user.CountAs(process_->user.number());
   copy.process_->checked_claim = process_->checked_claim;
-  // Both copies know the words that either had written before.
+  // Both copies know the words that were written before the snapshot.
   copy.doubt_ = Doubt{terms.nonce, terms.word, terms.pending_word, terms.bound};
   // A copy that detects its generation drops its claims, so the original need not doubt its own.
   if (!shared_.generations) doubt_ = copy.doubt_;
@@ -67,8 +67,8 @@ void SimHost::Resume(Milliseconds slept, BootMs clock_right_at) {
   Trace("is resumed as a copy");
 }
 
-// Invariant 11: a copy must not take the other copy's later writes for its own. The copy that has
-// written continues, and no other copy issues the ids that it issues from then on.
+// Checks invariant 11: a copy must not mistake later writes of the other copy for its own. A copy
+// that has written continues, and from then on no other copy issues the same ids.
 void SimHost::LookForTwin(const Tenure& tenure) {
   if (!doubt_.has_value()) return;
   const Tenure::Terms& terms = tenure.terms();

@@ -23,7 +23,8 @@ void HolderBook::Forget(int64_t claim) {
 }
 
 void HolderBook::JudgeBegun(MachineId machine, const SlotRecord& before, const SlotRecord& after,
-                            const std::optional<Node>& past, bool resumed) const {
+                            const std::optional<Node>& past, bool resumed,
+                            const std::vector<OfflineHolder>& listed) const {
   const auto issued = issued_.find(machine.value());
   if (!past || issued == issued_.end()) return;
   const auto recorded = recorded_.find(machine.value());
@@ -31,14 +32,18 @@ void HolderBook::JudgeBegun(MachineId machine, const SlotRecord& before, const S
   if (!named.ok()) throw Violation(16, "the past of a slot was written that is unreadable");
   for (const Issued& by : issued->second) {
     if (by.first < before.since || by.end > after.since) continue;
-    if (!resumed && !recorded->second.contains(by.pid)) continue;
+    const bool known =
+        resumed || recorded->second.contains(by.pid) ||
+        std::ranges::any_of(listed, [&by](const OfflineHolder& one) { return one.pid == by.pid; });
+    if (!known) continue;
     const auto covers = [&by](const PastHolder& holder) {
       return holder.first <= by.first && by.end <= holder.end;
     };
     const auto right = [&](const PastHolder& holder) {
       return covers(holder) && (holder.pid == by.pid || holder.pid == 0);
     };
-    // Two copies of a process may both be named, or one that issued ids of the same time.
+    // The registry may name two copies of a process, or another process that issued ids of the same
+    // time.
     if (std::ranges::any_of(named->holders(), right)) continue;
     const auto issued_too = [&](const PastHolder& holder) {
       return std::ranges::any_of(issued->second, [&](const Issued& other) {

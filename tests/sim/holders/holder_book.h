@@ -9,26 +9,30 @@
 #include "common/base/units.h"
 #include "registry/cluster/records.h"
 #include "registry/seam/coordinator.h"
+#include "registry/state/grant_file.h"
 
 namespace firn {
 
-// Knows which process issued the ids of each machine id, and judges what the registry says of it
-// when the next holding begins: `firn who` must not name another one.
+// Records which process issued the ids of each machine id. When the next claim begins, checks the
+// holders in the registry: `firn who` must not name another process.
 class HolderBook {
  public:
-  // `claim`: its number, over all processes; the times are those of whole ticks.
+  // Records issued ids. `claim`: number of the claim, over all processes. The times are at tick
+  // boundaries.
   void Note(MachineId machine, int64_t pid, int64_t claim, WallMs first, WallMs end);
 
-  // One of two copies has ended before it could write that it held the claim.
+  // Removes a claim: one of two copies has ended before it could record that it held the claim.
   void Forget(int64_t claim);
 
-  // A record of the machine id names this process.
+  // Records that a record of the machine id names this process.
   void NoteRecorded(MachineId machine, int64_t pid) { recorded_[machine.value()].insert(pid); }
 
-  // A process has replaced the record `before` by `after`; `past` is the node beside it. A claim
-  // that was not resumed cannot know processes that no record named.
+  // Checks the holders when a process has replaced the record `before` by `after`. `past`: the node
+  // of earlier holders. A claim that was not resumed knows only the processes that a record or its
+  // grant (`listed`) names.
   void JudgeBegun(MachineId machine, const SlotRecord& before, const SlotRecord& after,
-                  const std::optional<Node>& past, bool resumed) const;
+                  const std::optional<Node>& past, bool resumed,
+                  const std::vector<OfflineHolder>& listed) const;
 
  private:
   struct Issued {

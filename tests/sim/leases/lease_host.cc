@@ -158,7 +158,7 @@ void LeaseHost::Kill() {
   process_.reset();
 }
 
-// The session ends with the process.
+// Ends the process and its session.
 void LeaseHost::End() {
   Trace("has stopped");
   if (!process_->table.stopped()) ForgetTurns();
@@ -166,7 +166,8 @@ void LeaseHost::End() {
   process_.reset();
 }
 
-// The next process does not know which of two copies of a program was extended last.
+// Forgets turns, because the next process does not know which of two copies of a program was
+// extended last.
 void LeaseHost::ForgetTurns() const {
   for (const LeaseShown& lease : process_->table.List()) {
     const auto claim = shared_.twins.ClaimFrom(lease.machine, shared_.layout.TickAt(lease.from));
@@ -243,8 +244,8 @@ void LeaseHost::TickAll(const KeeperTime& now) {
   if (shared_.gap && judges) JudgeLosses();
 }
 
-// A server that has checked its claim since its start must have detected every earlier claim below
-// a bound of its leases.
+// Checks loss detection: a server that has checked its claim since its start must have detected
+// every other claim that begins below a bound of its leases.
 void LeaseHost::JudgeLosses() const {
   const auto meta = shared_.tree.Peek(kMetaPath);
   const ClaimKeeper& keeper = process_->keeper;
@@ -289,7 +290,7 @@ void LeaseHost::Issue() {
 
 void LeaseHost::Call(const LeaseCall& call, LeaseTable::Done done) {
   process_->table.Handle(call, std::move(done));
-  // Only the first process has connections to programs.
+  // The answers of the mirror are dropped: only the first process has connections to programs.
   if (LeaseHost* const second = InStep()) second->process_->table.Handle(call, [](LeaseReply) {});
 }
 

@@ -12,6 +12,7 @@
 #include "common/time/entropy.h"
 #include "registry/claim/claim_keeper.h"
 #include "registry/servers/provider.h"
+#include "registry/state/grant_file.h"
 #include "registry/state/kept_bounds.h"
 #include "server/lease/lease_table.h"
 #include "tests/sim/copies/sim_mirror.h"
@@ -28,7 +29,7 @@ namespace firn {
 struct LeaseDisk {
   MemoryDisk claims{};     // grant and hint
   std::string leases{};    // the bounds of leases
-  std::string promised{};  // the bounds on the disk, or those that a mutant should have written
+  std::string promised{};  // bounds that must be on the disk; a mutant may not have written them
   bool stalled = false;    // writes of bounds do not complete
   bool fails = false;
 };
@@ -48,26 +49,26 @@ class LeaseHost {
 
   // --- its life ---------------------------------------------------------------------------------
   void Start(bool connected);
-  // kill -9: its session remains, and requests that it has sent may still arrive.
+  // Kills the process, like kill -9. Its session remains, and its requests may still arrive.
   void Kill();
-  // SIGTERM. Rounds continue until it has ended.
+  // Begins a clean stop, like SIGTERM. It needs further rounds.
   void Stop();
-  // A round of its control loop, and an id if it may issue one.
+  // Runs a round of its control loop, and issues an id if it may.
   void Round();
-  // Its next round uses clock readings of now.
+  // Pauses the process after it has read the clocks. Its next round uses these readings.
   void PauseInStep();
   void Disconnect();
   void Reconnect();
   bool connected() const { return running() && process_->link->connected(); }
   int64_t session() const;
-  // The registry's servers fail with all requests in flight; the server reconnects later.
+  // Fails the registry's servers with all requests in flight. The server reconnects later.
   void LoseConnection();
   void EndFaults();
 
   // --- copies of it (lease_host_copy.cc) --------------------------------------------------------
   // Returns a sleeping copy of the running machine; null if there is none.
   std::unique_ptr<LeaseHost> Copy();
-  // Resumes the copy, which does not know for how long it slept.
+  // Resumes the copy, which does not know how long it was paused.
   void Resume(Milliseconds slept, BootMs clock_right_at);
   // Returns another machine on which a server starts with a copy of the state folder.
   std::unique_ptr<LeaseHost> CopyFolder();
@@ -78,12 +79,12 @@ class LeaseHost {
   std::optional<ProviderReport> Report() const;
 
   // --- its leases -------------------------------------------------------------------------------
-  // Only while it runs. `done` is dropped if the process ends first.
+  // Must be called only while it runs. `done` is dropped if the process ends first.
   void Call(const LeaseCall& call, LeaseTable::Done done);
   size_t leases_max() const { return leases_max_; }
-  // Whether a bound of a lease on its disk is after `time`.
+  // Returns whether a bound of a lease on its disk is after `time`.
   bool HasPromisedAfter(WallMs time) const;
-  // Whether it has a lease of the program with this name.
+  // Returns whether it has granted a lease to the program with this name.
   bool HasLeaseOf(const std::string& name) const;
   // The bounds of leases that its next process reads.
   std::vector<KeptBound> KeptLeases() const;
@@ -145,7 +146,7 @@ class LeaseHost {
     std::optional<KeeperTime> stale_time{};
     BootMs started{};
     KeptBounds kept{};       // the bounds that it read, or would have read without a mutant
-    int64_t own_number = 0;  // of the claim of `own`
+    int64_t own_number = 0;  // number of the claim of `own`
     LeaseOracle::Holder own = 0;
   };
 
@@ -154,6 +155,7 @@ class LeaseHost {
   std::unique_ptr<LeaseHost> Another() const;
   void KeepCopy(uint64_t seed);
   LeaseHost* InStep();
+  std::optional<Grant> GrantOnDisk() const;
   void ShareClaims() const;
   KeeperTime Read() { return {clock_.Read(), process_->user.Time()}; }
   LeaseTableOptions LeasesOf() const;

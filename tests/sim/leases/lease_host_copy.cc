@@ -1,5 +1,5 @@
-// Copies of a server: of its running machine, with which a second process is kept in step, and of
-// its state folder alone.
+// Copies of a server: of the running machine, which a second process mirrors, and of the state
+// folder only.
 
 #include "tests/sim/leases/lease_host.h"
 #include "tests/sim/violation.h"
@@ -51,17 +51,30 @@ std::unique_ptr<LeaseHost> LeaseHost::Copy() {
   return copy;
 }
 
-// Tells the oracle what both copies know.
+// Returns the grant that a start on this machine may resume.
+std::optional<Grant> LeaseHost::GrantOnDisk() const {
+  MemoryDisk disk = disk_.claims;
+  MemoryStateFolder folder(disk);
+  const Result<GrantFile::Found> found = GrantFile(folder).Read();
+  return found.ok() && found->identity == disk.identity ? std::optional(found->grant)
+                                                        : std::nullopt;
+}
+
+// Reports to the oracle the claims and words that both copies know.
 void LeaseHost::ShareClaims() const {
   LeaseTwins& twins = shared_.twins;
   std::set<Nonce> words = process_->words.sent();
   std::set<Nonce> held;
   if (const Tenure* const tenure = process_->keeper.tenure()) {
     const Tenure::Terms& terms = tenure->terms();
-    words.insert({terms.word, terms.pending_word});  // including those of an earlier process
+    words.insert({terms.word, terms.pending_word});  // includes the words of an earlier process
     held.insert(terms.nonce);
     const bool issued = process_->own_number == process_->user.number();
     if (issued) twins.NoteCopied(terms.nonce, shared_.oracle.EndOf(process_->own));
+  } else if (const auto grant = GrantOnDisk()) {  // both may resume it
+    words.insert({grant->word, grant->pending_word});
+    held.insert(grant->nonce);
+    twins.NoteCopied(grant->nonce, shared_.layout.FirstTickFrom(grant->limit));
   }
   for (const LeaseShown& lease : process_->table.List()) {
     const auto claim = twins.ClaimFrom(lease.machine, shared_.layout.TickAt(lease.from));

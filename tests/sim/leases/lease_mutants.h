@@ -13,16 +13,16 @@ enum class LeaseMutant {
   kBeforeTheWrite,     // 1: a claim of unknown outcome is answered as applied
   kAnswersBeyond,      // 2: an answer has a later end than the server has promised
   kEndedWhileOpen,     // 4: a lessee reports an earlier tick than it has used
-  kOlderTurnBelieved,  // 4: accepts the use that a copy reports, whatever its turn
+  kOlderTurnBelieved,  // 4: accepts the use that a copy reports, without checking its turn
   kWithoutTurns,       // 5: accepts a renewal without checking its turn
   kStopReleases,       // 6: a server that ends frees the slots of its leases
   kExtendsExpired,     // 6: a lease that has left the table is extended
-  kNotInFolder,        // 7: a bound is reported as kept, and is not
-  kBoundsAlone,        // 7: a bound is kept without its claim
-  kTwinsUnnoticed,     // 7: a server takes its copy's write to a lease's slot for its own
-  kNoVersionCheck,     // 7: a slot's record is set whatever version is there
+  kNotInFolder,        // 7: a bound is reported as stored but is not stored
+  kBoundsAlone,        // 7: a bound is stored without its claim
+  kTwinsUnnoticed,     // 7: a server mistakes its copy's write to a lease's slot for its own
+  kNoVersionCheck,     // 7: a slot's record is set without checking its version
   kForgetsStop,        // 13: the state folder does not say that a stop may have lowered R
-  kResumesLate,        // 13: a lease is resumed only by a server with a machine id of its own
+  kResumesLate,        // 13: a server resumes leases only if it holds a machine id itself
 };
 
 inline constexpr MutantRow<LeaseMutant> kLeaseMutants[] = {

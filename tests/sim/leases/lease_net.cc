@@ -8,7 +8,7 @@ namespace {
 using Kind = LeaseOutcome::Kind;
 
 constexpr int64_t kBeyondMs = 8'000;
-// Delay of a request or answer that others have overtaken.
+// Delay of a request or answer that later ones overtake.
 constexpr int64_t kLateMs = 120'000;
 // If `route` is at least this long, every request in its period reaches the same copy.
 constexpr Milliseconds kStableRoute{60'000};
@@ -64,7 +64,8 @@ void LeaseNet::Send(const std::shared_ptr<LeaseMailbox>& from, uint64_t number, 
   requests_.back().due = now + shared_.UpTo(shared_.OneIn(2) ? 500 : kLateMs);
 }
 
-// A grant goes to any server, but rarely to the one that the program prefers to avoid.
+// Returns the server for a request. A grant request goes to any server, but rarely to the one in
+// `avoid`.
 std::string LeaseNet::Destination(const LeaseRequest& ask) {
   const std::string any = hosts_[shared_.dice.Below(hosts_.size())]->address();
   if (ask.kind != LeaseRequest::Kind::kGrant) {
@@ -174,6 +175,7 @@ LeaseOutcome LeaseNet::OutcomeOf(const Request& request, const LeaseReply& reply
     case Kind::kNoAnswer:
     case Kind::kNotExtended:
     case Kind::kUnusable:
+    case Kind::kElsewhere:
       break;
   }
   return outcome;

@@ -153,7 +153,8 @@ void LeaseOperator::Reserve() {
   reserved_.emplace(slot, holder);
 }
 
-// The other system has stopped, and its ids are all below a server's first one.
+// Returns a reserved machine id to the servers. The other system has stopped, and all its ids are
+// below the first id of a server.
 void LeaseOperator::ReleaseReserved(Slot slot) {
   MemoryCoordinator memory(shared_.tree);
   BlockingCoordinator registry(memory, shared_.clock);

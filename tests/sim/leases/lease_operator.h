@@ -28,14 +28,14 @@ class LeaseOperator {
   void SaveBackup() { backup_ = shared_.tree.Save(); }
   // Replaces the registry by the backup, or wipes it.
   void LoseData();
-  // Replaces it and freezes the cluster. No server can claim before the restore.
+  // Replaces the registry and freezes the cluster. No server can claim before the restore.
   void LoseAndFreeze();
-  // Replaces it while no server runs. Before the restore, only `first` may claim.
+  // Replaces the registry while no server runs. Before the restore, only `first` may claim.
   void PutBack(const LeaseHost& first);
   void Restore();
   // Freezes a cluster that has lost nothing.
   void Freeze();
-  // No data are lost, and nothing is frozen.
+  // Returns whether no data are lost and the cluster is not frozen.
   bool IsWhole() const;
   bool IsFrozen() const;
 
@@ -43,7 +43,7 @@ class LeaseOperator {
   void Reserve();
   void Retire();
 
-  // Number of the machine ids for leases that are neither reserved nor retired.
+  // Returns the number of machine ids for leases that are neither reserved nor retired.
   size_t SlotsForLeases() const;
 
  private:
@@ -62,7 +62,7 @@ class LeaseOperator {
   std::optional<MemoryTree::Image> backup_{};
   std::map<Slot, LeaseOracle::Holder> reserved_{};
   std::vector<Slot> retired_{};
-  // The floor of the last restore. Since then, ids are ahead of all clocks.
+  // The floor of the last restore, which may put ids ahead of all clocks.
   WallMs floor_{};
   WallMs floor_set_at_{};
 };

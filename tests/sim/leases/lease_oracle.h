@@ -15,29 +15,29 @@ namespace firn {
 // holders.
 //
 // Holders of one group know the same claim or lease, because a machine was copied while it ran.
-// Share and Excuse name the ticks for which nothing is promised about copies.
+// Share and Excuse set the ticks that copies may duplicate.
 class LeaseOracle {
  public:
   using Holder = size_t;
 
   // Adds a holder without ticks. `group` names its claim or lease.
   Holder Begin(MachineId machine, std::string name, const std::string& group, Tick from);
-  // The holder may use every tick below `until`, or has used it. Ignores an earlier end.
+  // Records that the holder may use, or has used, every tick below `until`. Ignores an earlier end.
   void Extend(Holder holder, Tick until);
-  // The holder has stopped, and has used no tick at or above `until`.
+  // Records that the holder has stopped, and has used no tick at or above `until`.
   void Shrink(Holder holder, Tick until);
 
-  // The first tick above all that the holder may use.
+  // Returns the first tick above all ticks that the holder may use.
   Tick EndOf(Holder holder) const { return spans_[holder].until; }
 
-  // Holders of the group may share ticks below `until`.
+  // Permits holders of the group to share ticks below `until`.
   void Share(const std::string& group, Tick until);
-  // Other holders may also have the group's ticks in [from, until).
+  // Permits other holders to have the group's ticks in [from, until), too.
   void Excuse(const std::string& group, Tick from, Tick until);
   // Like Excuse, up to the end of Share.
   void ExcuseShared(const std::string& group, Tick from);
 
-  // The number of machine ids that holders of several groups have had.
+  // Returns the number of machine ids that holders of several groups have had.
   int64_t passed_on() const;
   int64_t holders() const { return static_cast<int64_t>(spans_.size()); }
 
@@ -49,7 +49,7 @@ class LeaseOracle {
     Tick from;
     Tick until;
   };
-  // The ticks of a group for which nothing is promised, among its holders and for others.
+  // The ticks of a group that may be duplicated, among its holders and by others.
   struct Group {
     std::string name;
     Tick shared_until{INT64_MIN};

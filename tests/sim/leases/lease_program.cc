@@ -66,7 +66,7 @@ class LeaseProgram::Process final {
   const std::shared_ptr<LeaseMailbox> mailbox = std::make_shared<LeaseMailbox>();
   const std::shared_ptr<Transport> transport;
   LeaseProgram* owner;
-  bool is_second;  // it mirrors another process
+  bool is_second;  // mirrors another process
   Lessee lessee;
   std::map<std::string, Held> leases{};  // all leases that it has had, by id
   std::string current{};                 // id of the newest lease
@@ -88,7 +88,7 @@ void LeaseProgram::Process::Transport::Send(uint64_t number, const LeaseRequest&
   if (ask.kind == LeaseRequest::Kind::kRelease) {
     process_.owner->NoteRelease(ask);
     if (shared.mutant == LeaseMutant::kEndedWhileOpen) {
-      sent.used = sent.used - kUnreportedMs / shared.layout.tick_ms();
+      sent.used = *sent.used - kUnreportedMs / shared.layout.tick_ms();
     }
   } else if (shared.mutant == LeaseMutant::kTokensAlike) {
     const auto drawn = static_cast<uint64_t>(shared.clock.Boot().ms() / kTokensAlikeMs);
@@ -97,13 +97,13 @@ void LeaseProgram::Process::Transport::Send(uint64_t number, const LeaseRequest&
   process_.owner->net_.Send(process_.mailbox, number, std::move(sent));
 }
 
-// Its ids were closed before, so it uses no later tick.
+// Records a release. The lease's ids are closed already, so the program uses no later tick.
 void LeaseProgram::NoteRelease(const LeaseRequest& ask) {
   const auto lease = process_->leases.find(ask.lease);
   if (lease == process_->leases.end() || std::exchange(lease->second.given_back, true)) return;
-  shared_.oracle.Shrink(lease->second.holder, ask.used + 1);
-  // Its copy still uses the ticks that both know, and the server cannot know that.
-  if (process_->shared_number > 0) shared_.oracle.ExcuseShared(lease->second.group, ask.used + 1);
+  shared_.oracle.Shrink(lease->second.holder, *ask.used + 1);
+  // The copy of the program still uses the shared ticks, which the server cannot know.
+  if (process_->shared_number > 0) shared_.oracle.ExcuseShared(lease->second.group, *ask.used + 1);
 }
 
 // --- its life ------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ void LeaseProgram::Leave() {
   process_->lessee.Stop(clock_.Read());
 }
 
-// Both continue from the same state, with different random numbers.
+// Returns a copy of the machine. Both continue from the same state, with different random numbers.
 std::unique_ptr<LeaseProgram> LeaseProgram::Copy(int index) {
   if (!running() || second_ == nullptr || process_->current.empty()) return nullptr;
   auto copy = std::make_unique<LeaseProgram>(shared_, net_, index);
@@ -160,7 +160,7 @@ std::unique_ptr<LeaseProgram> LeaseProgram::Copy(int index) {
   two.current = one.current;
   two.until = one.until;
   two.highest = one.highest;
-  // Neither uses a lease that was lost or released.
+  // If the lease was lost or released, neither copy uses it.
   if (!one.ids.interval().has_value()) return copy;
   const Process::Held& held = one.leases.at(one.current);
   shared_.oracle.Share(held.group, one.until);
@@ -197,11 +197,11 @@ void LeaseProgram::Hear(uint64_t number, const LeaseOutcome& outcome) {
   const bool same = before && after && before->machine == after->machine &&
                     before->from == after->from && before->until == after->until;
   if (outcome.kind != LeaseOutcome::Kind::kTerms || !after || same) return;
-  // If its ids are already beyond the whole interval, the shown one is empty.
+  // If the program's ids are already beyond the interval, the adopted interval is empty.
   Adopt(number, outcome.terms, std::min(shared_.layout.TickAt(after->until), outcome.terms.until));
 }
 
-// The process has adopted the terms, and may use ticks up to `until`.
+// Records that the process has adopted the terms and may use ticks below `until`.
 void LeaseProgram::Adopt(uint64_t number, const LeaseGrant& terms, Tick until) {
   const bool renewed = process_->current == terms.lease;
   process_->until = renewed ? std::max(process_->until, until) : until;

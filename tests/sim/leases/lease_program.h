@@ -28,7 +28,7 @@ class LeaseProgram {
 
   void Start();
   void Kill();
-  // Releases its lease; ends when a server has answered, or soon.
+  // Releases its lease, and ends when a server has answered, or after a short time.
   void Leave();
   // Takes ids, reads answers and sends requests.
   void Round();
@@ -36,13 +36,13 @@ class LeaseProgram {
   std::unique_ptr<LeaseProgram> Copy(int index);
 
   bool running() const { return process_ != nullptr; }
-  // Tries to take an id.
+  // Returns whether it can issue an id now.
   bool Serves() { return running() && TakeOne(); }
-  // Of the process.
+  // Name of the process.
   const std::string& name() const;
   // The id of its newest lease.
   const std::string& lease() const;
-  // Its id clock, which is ahead of all clocks after a restore.
+  // Its id clock, which may be ahead of all clocks after a restore.
   WallMs id_time() const;
   void EndFaults();
 

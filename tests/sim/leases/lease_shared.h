@@ -23,7 +23,7 @@ namespace firn {
 
 // State that all parts of a world share. Owned by the world.
 struct LeaseShared {
-  VirtualClock& clock;  // the truth
+  VirtualClock& clock;  // the true time
   HostClock& registry_clock;
   MemoryTree& tree;
   LeaseOracle& oracle;
@@ -34,16 +34,16 @@ struct LeaseShared {
   bool copies = false;  // programs are copied while they run
   bool copies_servers = false;
   bool generations = false;  // a copied server detects that its machine is a copy
-  Milliseconds route{};      // for how long requests to an address reach the same copy of a server
+  Milliseconds route{};  // time for which requests to an address reach the same copy of a server
   std::set<std::string> copied{};  // addresses of servers that were copied
-  int machines = 0;                // that may run servers, so far
+  int machines = 0;                // number of machines that may run servers
   Layout layout = Layout::Firn();
   Milliseconds window{};
   FaultRates rates{};  // of the registry
   std::map<std::string_view, int64_t> counts{};
   std::vector<std::pair<int64_t, BootMs>> expiring{};  // sessions, and when they end
-  bool has_lost = false;                               // the registry has lost data
-  bool gap = false;                                    // and has not been restored since
+  bool has_lost = false;                               // the registry lost data at some time
+  bool gap = false;                                    // the registry has not been restored since
   // Address of the server that starts first on a registry that was replaced by an older one.
   std::string first_reader{};
   // The last write to each slot's path, even if the registry has lost it.

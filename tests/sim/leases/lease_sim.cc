@@ -1,4 +1,4 @@
-// Simulates leases of machine ids under faults, seed after seed, until the time is over;
+// Simulates leases of machine ids under faults, one seed after another, until the time limit.
 // sim_program.h describes the arguments.
 
 #include "tests/sim/leases/lease_mutants.h"

@@ -89,7 +89,7 @@ void LeaseWorld::StrikeProgram(LeaseProgram& program) {
   }
 }
 
-// The copy continues at once or later, in addition to the original.
+// Copies a program's machine. The copy continues at once or later, in parallel with the original.
 void LeaseWorld::CopyProgram(LeaseProgram& program) {
   if (programs_.size() > 2 * first_programs_) return;
   auto copy = program.Copy(static_cast<int>(programs_.size()));
@@ -100,8 +100,8 @@ void LeaseWorld::CopyProgram(LeaseProgram& program) {
   programs_.push_back(std::move(copy));
 }
 
-// The copy of a running machine continues at once or later, in addition to the original. One copy
-// in four is of the state folder alone.
+// Copies a server's running machine, or in one case of four only its state folder. The copy
+// continues at once or later, in parallel with the original.
 void LeaseWorld::CopyServer(LeaseHost& host) {
   if (hosts_.size() + asleep_.size() >= 2 * first_hosts_ || !host.running()) return;
   const BootMs now = clock_.Boot();
@@ -190,7 +190,7 @@ void LeaseWorld::PutBack() {
     operator_.LoseData();
     for (const auto& host : hosts_) {
       host->paused_until = clock_.Boot() + Milliseconds(5'000) + UpTo(15'000);
-      host->disk().claims.hint.reset();  // the bounds of its leases must suffice
+      host->disk().claims.hint.reset();  // only its leases' bounds can show the loss
     }
     (*other)->disk() = {.claims = {.identity = (*other)->disk().claims.identity}};
     (*other)->clock().SetRight();
@@ -200,14 +200,14 @@ void LeaseWorld::PutBack() {
   }
   operator_.PutBack(**first);
   (*first)->clock().SetRight();
-  // The bounds of its leases must suffice.
+  // Loss detection must work from the bounds of its leases only.
   if (OneIn(2)) (*first)->disk().claims.hint.reset();
   (*first)->Start(true);
 }
 
-// A server stops cleanly. A server that is not simulated, whose clock is ahead, claims the machine
-// ids of its leases as soon as it can. The registry goes back behind both and is frozen; then the
-// first server starts.
+// Stops a server cleanly. Another server, which is not simulated and whose clock is ahead, claims
+// the machine ids of its leases as soon as possible. Then rolls the registry back to before both
+// events, freezes it, and starts the first server.
 void LeaseWorld::StrikeStop() {
   if (stopped_ == nullptr) {
     if (stop_dice_.Below(20) != 0 || outage_ || !operator_.IsWhole()) return;
@@ -236,7 +236,8 @@ void LeaseWorld::StrikeStop() {
   host.Start(true);
 }
 
-// The leases whose bounds its stop has lowered in the registry, too, and that have not ended.
+// Returns the leases that have not ended and whose bounds the stop has also lowered in the
+// registry.
 std::vector<KeptBound> LeaseWorld::LoweredBy(const LeaseHost& host) const {
   std::vector<KeptBound> kept = host.KeptLeases();
   std::erase_if(kept, [this](const KeptBound& one) {
@@ -249,7 +250,8 @@ std::vector<KeptBound> LeaseWorld::LoweredBy(const LeaseHost& host) const {
   return kept;
 }
 
-// A claim from the lowered bound to the one that the registry shows again.
+// Records the claim of the other server, from the lowered bound to the bound in the rolled-back
+// registry.
 void LeaseWorld::NoteLostClaim(const KeptBound& lowered) {
   const auto node = tree_.Peek(SlotPath(lowered.slot));
   if (!node) return;

@@ -33,15 +33,16 @@ class LeaseTwins {
   void NoteClaim(MachineId machine, Tick first, const Nonce& claim);
   std::optional<Nonce> ClaimFrom(MachineId machine, Tick first) const;
 
-  // Two copies know this word.
+  // Records that two copies know this word.
   void Share(const Nonce& word);
-  // A write of a claim was applied. Ticks below `until` are below its bound.
+  // Records that a write of a claim was applied. Ticks below `until` are below its bound.
   void NoteApplied(const std::string& path, const SlotRecord& record, Tick until);
-  // The claim that a write with this word has raised, and its slot; nullopt if none was applied.
+  // Returns the claim that a write with this word has raised, and its slot, or nullopt if no such
+  // write was applied.
   std::optional<std::pair<Nonce, std::string>> RaisedBy(const Nonce& word) const;
 
-  // A server that holds the claim is copied. Ticks below `from` were used or promised before, so no
-  // successor may use them. A claim in progress has no such ticks.
+  // Records that a server that holds the claim is copied. Ticks below `from` were used or leased
+  // before, so no successor may use them. A claim in progress has no such ticks.
   void NoteCopied(const Nonce& claim, Tick from) { from_.emplace(claim, from); }
 
  private:
@@ -78,7 +79,7 @@ class LeaseWords final : public ForwardingCoordinator {
 
   const LeaseMutant mutant_;
   std::set<Nonce> sent_;
-  std::map<Nonce, Nonce> last_;  // word, by claim
+  std::map<Nonce, Nonce> last_;  // last word, by claim
 };
 
 }  // namespace firn

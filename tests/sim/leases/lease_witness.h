@@ -15,11 +15,10 @@ namespace firn {
 // Observes a server's requests when they arrive at the registry. Checks that the registry is frozen
 // only if it has lost data or the server was copied, and that no retired machine id is claimed.
 //
-// After a loss of data, and until the cluster is frozen or restored, nothing is promised about the
-// ticks of a claim below the highest bound that its slot ever had, because the lost data may have
-// contained another claim. The witness refuses renewals of a holder whose successor the registry
-// has lost. The first server that starts on an older registry must detect the loss of its own
-// leases.
+// After a loss of data, and until the cluster is frozen or restored, the ticks of a claim below the
+// highest bound that its slot ever had may be duplicated, because the lost data may have contained
+// another claim. The witness refuses renewals of a holder whose successor the registry has lost.
+// The first server that starts on an older registry must detect the loss of its own leases.
 class LeaseWitness final : public ForwardingCoordinator {
  public:
   // References must outlive it. `promised`: the bounds of leases that should be on the server's

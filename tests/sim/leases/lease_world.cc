@@ -69,7 +69,7 @@ void LeaseWorld::DrawSizes() {
   is_honest_ = shared_.mutant == LeaseMutant::kNone;
   first_hosts_ = is_honest_ ? 1 + dice_.Below(4) : 2 + dice_.Below(3);
   first_programs_ = is_honest_ ? 1 + dice_.Below(6) : 3 + dice_.Below(4);
-  // Few slots: they pass from lease to lease, and servers claim those that are for leases.
+  // Few slots, so that slots pass from lease to lease and servers claim slots for leases.
   const bool needs_losses =
       shared_.mutant == LeaseMutant::kNotInFolder || shared_.mutant == LeaseMutant::kBoundsAlone;
   const bool few = is_honest_ ? OneIn(2) : !needs_losses;
@@ -78,13 +78,13 @@ void LeaseWorld::DrawSizes() {
   lease_share_ = needs_losses || (is_honest_ && OneIn(2)) ? 50 : 75;
   wanted_steps_ = 500 + below(2'500);
   fault_every_ = 8 + dice_.Below(is_honest_ ? 80 : 20);
-  if (NeedsCopies(shared_.mutant)) fault_every_ += 30;  // both must continue to run
+  if (NeedsCopies(shared_.mutant)) fault_every_ += 30;  // both copies must continue to run
   shared_.copies = NeedsCopies(shared_.mutant) || (is_honest_ && OneIn(3));
   loses_data_ = needs_losses || (is_honest_ && OneIn(3));
   clocks_differ_ = shared_.mutant == LeaseMutant::kEndedWhileOpen || OneIn(2);
   has_grants_ = !needs_losses && !OneIn(3);
   if (shared_.mutant == LeaseMutant::kForgetsStop) {
-    fault_every_ = 1'000'000;  // StrikeStop alone
+    fault_every_ = 1'000'000;  // StrikeStop only
     return;
   }
   const bool needs_lost_answers = shared_.mutant == LeaseMutant::kBeforeTheWrite;
@@ -105,7 +105,7 @@ void LeaseWorld::DrawCopies(uint64_t seed) {
   static constexpr int64_t kRoutesMs[] = {5'000, 20'000, 300'000};
   SeededEntropy dice(seed + kSeedOfCopies);
   const bool is_needed = shared_.mutant == LeaseMutant::kTwinsUnnoticed;
-  // Nothing is promised if the registry loses data before a copy is detected.
+  // There is no guarantee if the registry loses data before a copy is detected.
   shared_.copies_servers = is_needed || (is_honest_ && !loses_data_ && dice.Below(2) == 0);
   shared_.generations = shared_.copies_servers && !is_needed && dice.Below(2) == 0;
   shared_.route = Milliseconds(is_needed ? kRoutesMs[2] : kRoutesMs[dice.Below(3)]);
@@ -201,7 +201,7 @@ void LeaseWorld::EndFaults() {
 void LeaseWorld::QuietRound() {
   clock_.Advance(Milliseconds(1) + UpTo(500));
   ExpireSessions();
-  // A server that was away may freeze the cluster once more.
+  // A server that reconnects may freeze the cluster again.
   if (!operator_.IsWhole() && !keeps_frozen_) operator_.Restore();
   net_.Round();
   for (const auto& host : hosts_) {
@@ -229,7 +229,7 @@ void LeaseWorld::DemandService() {
       5, std::to_string(serving) + " programs issue ids, and not " + std::to_string(wanted));
 }
 
-// Requires that no two servers hold the same claim or lease any more.
+// Requires that no two servers still hold the same claim or lease.
 void LeaseWorld::DemandDetection() {
   while (clock_.Boot() < faults_ended_ + kDetectedWithin) QuietRound();
   std::map<std::string, std::string> holders;  // by claim
@@ -241,8 +241,8 @@ void LeaseWorld::DemandDetection() {
   }
 }
 
-// The bound up to which the next process of its server extends the program's lease. Nullopt: no
-// state folder has it as the registry shows it.
+// Returns the bound up to which the next process of its server extends the program's lease. Nullopt
+// if no state folder contains the lease as the registry shows it.
 std::optional<WallMs> LeaseWorld::FinalBoundOf(const LeaseProgram& program) const {
   for (const auto& host : hosts_) {
     for (const KeptBound& one : host->KeptLeases()) {
@@ -258,8 +258,8 @@ std::optional<WallMs> LeaseWorld::FinalBoundOf(const LeaseProgram& program) cons
   return std::nullopt;
 }
 
-// The programs whose leases their servers still have. A server whose time is ahead of a program's
-// may have ended the lease, and have told the program so.
+// Returns the programs whose leases their servers still know. A server whose time is ahead of the
+// program's may have ended the lease and reported that to the program.
 std::vector<LeaseProgram*> LeaseWorld::Lessees() const {
   std::vector<LeaseProgram*> lessees;
   for (const auto& program : programs_) {
@@ -271,7 +271,8 @@ std::vector<LeaseProgram*> LeaseWorld::Lessees() const {
   return lessees;
 }
 
-// A restart while the cluster is frozen silences no program before its lease's bound.
+// Requires that after a restart in a frozen cluster, every program issues ids up to its lease's
+// bound.
 void LeaseWorld::DemandExtension() {
   const auto pass = [this](Milliseconds time) {
     for (const BootMs end = clock_.Boot() + time; clock_.Boot() < end;) QuietRound();
@@ -279,7 +280,7 @@ void LeaseWorld::DemandExtension() {
   pass(Milliseconds(15'000));
   operator_.Freeze();
   keeps_frozen_ = true;
-  // Until servers notice it, a clean stop lowers what the next process knows.
+  // Until servers notice the freeze, a clean stop lowers the bounds that the next process knows.
   const bool cleanly = OneIn(2);
   pass(UpTo(2'000) + (cleanly ? shared_.window / 5 : Milliseconds(0)));
   const std::vector<LeaseProgram*> lessees = Lessees();
@@ -308,7 +309,8 @@ void LeaseWorld::DemandExtension() {
   keeps_frozen_ = false;
 }
 
-// A server takes a machine id that is for leases while no other one is free, and keeps it.
+// Returns the number of programs that must be served. If no other machine id is free, a server
+// takes one of those for leases and keeps it.
 size_t LeaseWorld::ProgramsWanted() const {
   const size_t for_leases = operator_.SlotsForLeases();
   size_t leases_max = 0;
@@ -320,7 +322,7 @@ size_t LeaseWorld::ProgramsWanted() const {
   return std::min({programs_.size(), for_leases - std::min(for_leases, hosts_.size()), leases_max});
 }
 
-// The time until all bounds that are ahead have passed.
+// Returns the time until all future bounds have passed.
 Milliseconds LeaseWorld::LongestWait() const {
   Milliseconds longest{0};
   for (uint32_t worker = 0; worker < slots_; ++worker) {

@@ -74,7 +74,7 @@ class LeaseWorld {
   bool OneIn(uint64_t n) { return dice_.Below(n) == 0; }
 
   SeededEntropy dice_;
-  SeededEntropy stop_dice_;  // of its own, so that worlds without such losses stay as they are
+  SeededEntropy stop_dice_;  // separate, so that worlds without such losses do not change
   VirtualClock clock_;
   HostClock registry_clock_;
   MemoryTree tree_;

@@ -1,4 +1,4 @@
-// Calls to a simulated node, and the checks of it after each of its rounds.
+// Calls to a simulated node, and the checks after each of its rounds.
 
 #include <algorithm>
 #include <cstdint>
@@ -16,16 +16,17 @@ namespace firn {
 namespace {
 
 constexpr size_t kCallsMax = 8;
-constexpr uint64_t kIdsMax = 12;  // of one call
+constexpr uint64_t kIdsMax = 12;  // maximum ids of one call
 constexpr Milliseconds kGoesOnWithin{5'000};
 
-// Refuses a tag as missing.
+// Returns a strategy that refuses a tag as missing.
 std::shared_ptr<Strategy> Missing() {
   return std::make_shared<RefusingStrategy>(
       Refusal{.reason = Reason::kInternal, .message = "the tag's node is missing"});
 }
 
-// The claim covers a plain tag, so its definition cannot be missing.
+// Returns whether the refusal says that a plain tag is missing. The claim covers plain tags, so
+// that cannot be true.
 bool IsGone(const Refusal& refusal) {
   return refusal.reason == Reason::kInternal || refusal.reason == Reason::kUnknownTag ||
          refusal.message.find("root node") != std::string::npos;
@@ -80,7 +81,8 @@ void NodeHost::Record(const Call& call) {
   adopts_ = went_back_ = false;
 }
 
-// For all snowflake tags: a call that starts after another has ended must not get an earlier tick.
+// Checks all snowflake tags: a call that starts after another call has ended must not get an
+// earlier tick.
 void NodeHost::JudgeOrder(const Call& call) {
   if (call.tag == "numbers") return;
   const Layout& layout = process_->node->layout();
@@ -96,7 +98,7 @@ void NodeHost::JudgeOrder(const Call& call) {
 
 void NodeHost::Judge() {
   const IssuingNodeStatus status = process_->node->status();
-  if (status.misguessed) {  // as main.cc does, but without the patience
+  if (status.misguessed) {  // as main.cc does, but without waiting
     Trace("had guessed wrong");
     return Kill();
   }
@@ -105,7 +107,7 @@ void NodeHost::Judge() {
   JudgeReadiness(status);
 }
 
-// Must hold once the patience of a start is over.
+// Checks a start without the registry, after its waiting time.
 void NodeHost::JudgeOfflineStart(const IssuingNodeStatus& status) {
   std::optional<Grant>& goes_on = process_->goes_on;
   if (reached()) goes_on.reset();

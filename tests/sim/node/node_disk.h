@@ -27,8 +27,8 @@ struct NodeDisk : SimDisk {
 
   // The grant file exists, and is blank.
   void MakeNew();
-  // Returns the grant that a start at `boot` of its clock resumes without its registry; nullopt if
-  // it may not, or need not.
+  // Returns the grant that a start at time `boot` of its clock resumes without the registry, or
+  // nullopt if it must not, or need not, resume one.
   std::optional<Grant> GoesOnIn(BootMs boot);
 
   // Runs the pending work of the thread that caches the tags.
@@ -40,7 +40,7 @@ struct NodeDisk : SimDisk {
   void BringBack(size_t writes_ago);
 };
 
-// The disk as one process sees it. Once `dead` is true, nothing is written.
+// A process's view of the disk. It writes nothing once `dead` is true.
 class NodeFolder final : public StateFolder {
  public:
   // All references must outlive it.

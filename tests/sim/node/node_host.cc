@@ -64,7 +64,8 @@ Result<std::unique_ptr<Coordinator>> NodeHost::Connect(Process& process, bool co
       std::make_shared<NodeWire>(shared_.tree, shared_.clock, clock_,
                                  SeededFaults(shared_.dice, shared_.rates), shared_.mutant);
   if (!connected) wire->faulty().Disconnect();
-  // A second coordinator, which creates the cluster, ends with its link.
+  // Only the first coordinator's wire is kept. A second one, which creates the cluster, ends with
+  // its link.
   if (process.wire == nullptr) process.wire = wire;
   const auto cuts = [this] {
     return shared_.cuts_one_in != 0 && shared_.OneIn(shared_.cuts_one_in);
@@ -80,7 +81,7 @@ Result<std::unique_ptr<IssuingNode>> NodeHost::Open(Process& process, bool conne
                    .open = [&](const std::string&, const OpenOptions&, const Clock&, Entropy&) {
                      return Connect(process, connected);
                    }};
-  // With more or fewer machine ids than before.
+  // The number of machine ids may differ from that of the last start.
   const uint64_t machine_ids = 1 + shared_.dice.Below(disks_.size());
   const bool shares = shared_.mutant == NodeMutant::kGrantShared;
   for (uint64_t i = 1; i < machine_ids; ++i) {
@@ -94,7 +95,7 @@ void NodeHost::Start(bool connected) {
   if (up() || starting_ || retired_) return;
   starting_ = true;
   Trace(connected ? "starts" : "starts without its registry");
-  // If the very first write was torn, the operator knows that no id was issued, and removes the
+  // If the first write ever was torn, the operator knows that no id was issued, and removes the
   // file.
   if (shared_.is_static && !has_issued_ && !is_copy_ && !disk().Permits()) disk().MakeNew();
   ghost_.reset();

@@ -27,7 +27,7 @@ namespace firn {
 
 // State that all hosts of a simulation share. Owned by the world.
 struct NodeShared {
-  VirtualClock& clock;  // the truth
+  VirtualClock& clock;  // the true time
   MemoryTree& tree;
   NodeOracle& oracle;
   SeededEntropy& dice;
@@ -40,7 +40,7 @@ struct NodeShared {
   Milliseconds window{};
   std::string given_layout{};  // as configured; empty: the cluster's
   FaultRates rates{};
-  // Lets time pass, in which other hosts continue, while a process joins its cluster.
+  // Lets time pass while a process joins its cluster. Other hosts continue.
   std::function<void(Milliseconds)> pass{};
   uint64_t cuts_one_in = 0;         // one in this number of answers to a joining process cuts the
                                     // connection; 0: none
@@ -63,10 +63,10 @@ class NodeHost {
 
   // --- its life ---------------------------------------------------------------------------------
   void Start(bool connected);
-  // kill -9: its session remains, and requests that it sent may still arrive.
+  // Kills the process, like kill -9. Its session remains, and its requests may still arrive.
   void Kill();
   void Reboot();
-  // SIGTERM. Rounds follow until it has ended.
+  // Begins a clean stop, like SIGTERM. It needs further rounds.
   void Stop();
   void Round();
   // Callers arrive or retry (node_callers.cc).
@@ -82,38 +82,38 @@ class NodeHost {
   int64_t session() const;
 
   // --- static machine ids (node_static.cc) ------------------------------------------------------
-  // Copies the contents of the other machine's disk to other files; or this is another folder on
-  // the same machine.
+  // Copies the contents of the other machine's disk to new files. `same_machine`: into another
+  // folder on the same machine.
   void CopyFrom(const NodeHost& other, bool same_inode, bool same_machine);
   // Restores the grant's state before the last `writes_ago` writes in another file.
   void PutBackup(size_t writes_ago, bool same_inode);
-  // The disk was unavailable for a moment, and returns in its state before the last `writes_ago`
+  // Makes the disk unavailable for a moment. It returns in its state before the last `writes_ago`
   // writes.
   void BringBack(size_t writes_ago);
-  // The operator confirms that this copy is the only one.
+  // Confirms, as the operator, that this copy is the only one.
   void Adopt();
-  // No process will run on it again.
+  // Ends the use of the machine: no process runs on it again.
   void Retire();
   bool retired() const { return retired_; }
-  // Its grant is a copy that the operator has not confirmed.
+  // Returns whether its grant is a copy that the operator has not confirmed.
   bool is_copy() const { return is_copy_; }
-  // In this boot its clock was set, or runs at another pace.
+  // Records that its clock was set in this boot, or runs at another rate.
   void NoteUnevenClock() { uneven_ = true; }
   bool uneven() const { return uneven_; }
-  // Its disk is in an earlier state, and no id has been issued since.
+  // Returns whether its disk is in an earlier state and no id has been issued since.
   bool went_back() const { return went_back_; }
   uint32_t machine() const { return machine_; }
 
-  // Tags that have served a call since the last request.
+  // Returns the number of tags that have served a call since the last TagsServed.
   size_t TagsServed() { return std::exchange(served_, {}).size(); }
   std::string Status() const;
   // The process's report to an operator; nullopt: no process runs.
   std::optional<ProviderReport> Report() const;
 
-  // For its first machine id, and for any of them.
+  // The disk of its first machine id, and of a random one.
   NodeDisk& disk() { return disks_.front(); }
   NodeDisk& AnyDisk() { return disks_[shared_.dice.Below(disks_.size())]; }
-  // Whether it holds every machine id that it should hold now.
+  // Returns whether it holds every machine id that it should hold now.
   bool HoldsAll() const;
   HostClock& clock() { return clock_; }
   BootMs paused_until{};
@@ -134,7 +134,7 @@ class NodeHost {
     std::deque<std::unique_ptr<Call>> calls{};
     std::optional<BootMs> refused_since{};
     std::optional<BootMs> first_round{};
-    Tick highest{};                  // of all completed calls
+    Tick highest{};                  // highest tick of all completed calls
     std::optional<Grant> goes_on{};  // the grant that it resumed without its registry
     bool stopping = false;
   };
@@ -158,10 +158,10 @@ class NodeHost {
   const int index_;
   const uint32_t machine_;
   const std::string name_;
-  std::deque<NodeDisk> disks_;  // one for each of the machine ids that it had at the same time
+  std::deque<NodeDisk> disks_;  // one for each machine id that it had at the same time
   HostClock clock_;
   std::unique_ptr<Process> process_;
-  std::shared_ptr<NodeWire> ghost_;  // of the previous process
+  std::shared_ptr<NodeWire> ghost_;  // connection of the previous process
   std::set<std::string, std::less<>> served_;
   bool starting_ = false;
   bool has_issued_ = false;

@@ -55,7 +55,7 @@ void NodeLink::OnSession(std::function<void(SessionEvent)> handler) {
   });
 }
 
-// Only joining waits here; a node's rounds do not.
+// Only a joining process waits here. A node's rounds do not wait.
 int NodeLink::Dispatch(Milliseconds wait) {
   if (wire_->dead()) return 0;
   int delivered = inner().Dispatch(Milliseconds(0));

@@ -22,7 +22,8 @@ class NodeWire {
   NodeWire(MemoryTree& tree, const Clock& truth, const Clock& own, FaultPlan plan,
            NodeMutant mutant);
 
-  // The process has died: it sends and receives nothing any more. Its session remains.
+  // Records that the process has died: it no longer sends or receives anything. Its session
+  // remains.
   void Die();
   bool dead() const { return dead_; }
 
@@ -37,7 +38,7 @@ class NodeWire {
   bool dead_ = false;
 };
 
-// The process's end of a NodeWire. Its first event handler is the joiner's, its second the node's.
+// The process's end of a NodeWire. The joiner sets its first event handler, the node the second.
 class NodeLink final : public ForwardingCoordinator {
  public:
   // `pass` lets time pass while a caller waits. While the process joins the cluster, `cuts` decides

@@ -5,7 +5,7 @@
 namespace firn {
 
 // Errors of whole nodes, each injected around a node: in its registry, its disk, its joiner, or a
-// reader of its status. The product has no switch for any of them.
+// reader of its status. The product contains no switch for any of them.
 enum class NodeMutant {
   kNone,
   kNoVersionCheck,      // registry: sets a slot's record without checking its version

@@ -16,8 +16,8 @@ class NodeOracle {
  public:
   void Define(const TagDefinition& tag, std::string text_of_zero);
 
-  // All snowflake tags together form one sequence, and each segment tag forms one. `text` is the
-  // text of 0, as the node that served the call would write it.
+  // Records an issued id. All snowflake tags share one sequence, and each segment tag has its own.
+  // `text`: the text of 0 in the form of the node that served the call.
   void Record(const std::string& tag, int64_t id, const std::string& text);
 
   uint64_t ids() const { return ids_; }

@@ -1,4 +1,4 @@
-// Stops the whole cluster, replaces its registry by an older copy, and starts servers on that.
+// Stops the whole cluster, replaces its registry by an older copy, and starts servers with it.
 
 #include <algorithm>
 #include <utility>
@@ -30,7 +30,7 @@ int64_t NodeWorld::LedgerHigh() const {
 
 bool NodeWorld::Frozen() const { return ParseMeta(tree_.Peek(kMetaPath)->data)->frozen; }
 
-// The highest ledger in the restore commands that servers print now.
+// Returns the highest ledger in the restore commands that servers print now.
 int64_t NodeWorld::HighestReported() const {
   int64_t high = 0;
   for (const auto& host : hosts_) {
@@ -54,9 +54,9 @@ bool NodeWorld::Rounds(int rounds, bool serve, const std::function<bool()>& ende
   return ended();
 }
 
-// Every server stops cleanly, and knows the ledger as it was after the copy was made. The copy is
-// harmless if its ledger is above all numbers that were issued later, which is possible because
-// ranges were returned.
+// Stops every server cleanly after the copy was made, so that each knows a later ledger, and puts
+// the copy back. The copy is harmless if its ledger is above all numbers issued later, which is
+// possible because servers return ranges.
 void NodeWorld::PutBackRegistry() {
   const FaultRates rates = shared_.rates;
   const uint64_t cuts_one_in = shared_.cuts_one_in;
@@ -78,7 +78,7 @@ void NodeWorld::PutBackRegistry() {
     Rounds(kFreezeRounds, true, [this] {
       if (OneIn(20)) AnyHost().Start(true);
       printed_high_ = std::max(printed_high_, HighestReported());
-      return Frozen();
+      return Frozen() && printed_high_ > 0;
     });
     const bool ignored = shared_.mutant == NodeMutant::kPutBackIgnored;
     Require(ignored || Frozen(), 9, "a registry that was put back does not freeze the cluster");
@@ -87,8 +87,8 @@ void NodeWorld::PutBackRegistry() {
   shared_.cuts_one_in = cuts_one_in;
 }
 
-// The operator pastes a command that servers print now, or printed when they detected the older
-// registry: they may be down by now, or may have lost their memory of it.
+// Restores as an operator who pastes a command that servers print now, or printed when they
+// detected the older registry. By now, servers may be down or may have lost the information.
 void NodeWorld::Restore() {
   registry_clock_.SetRight();  // as the runbook says: the floor depends on it
   MemoryCoordinator memory(tree_);

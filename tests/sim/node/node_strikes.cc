@@ -9,7 +9,8 @@
 namespace firn {
 namespace {
 
-// For how long a disk is lost that returns in an earlier state: longer than ids are ahead.
+// Time for which a disk is unavailable before it returns in an earlier state. It is longer than the
+// lead of ids over the clock.
 constexpr int64_t kDiskAwayMs = 5'000;
 
 }  // namespace
@@ -45,7 +46,7 @@ void NodeWorld::Strike() {
 // A machine's clock may be wrong after a boot until NTP has set it: for some seconds, or
 // permanently.
 void NodeWorld::Boot(NodeHost& host) {
-  if (host.went_back()) return;  // another boot would have only the wall clock
+  if (host.went_back()) return;  // after another boot, only the wall clock would be known
   host.Reboot();
   if (OneIn(3) && !shared_.strict && !shared_.is_directory) {
     const BootMs right_at = OneIn(4) ? BootMs(INT64_MAX) : clock_.Boot() + UpTo(20'000);
@@ -117,8 +118,8 @@ void NodeWorld::SetOutage(bool outage) {
   for (const auto& host : hosts_) outage ? host->Disconnect() : host->Reconnect();
 }
 
-// The registry returns empty and remains so, until an operator would restore the cluster. Not with
-// a directory, in which the servers would create another cluster.
+// Empties the registry permanently, as before an operator restores the cluster. Not used with a
+// directory, in which the servers would create another cluster.
 void NodeWorld::LoseRegistry() {
   shared_.Trace("the registry is empty");
   lost_ = true;
@@ -140,8 +141,9 @@ void NodeWorld::StrikeStatic(NodeHost& host) {
       host.Kill();
       return host.disk().Remount();
     default:
-      // However old it is, the grant's pair of clocks reconstructs an id clock that ran evenly. It
-      // cannot reconstruct one that has followed its wall clock, for which nothing is promised.
+      // The pair of clocks in a grant of any age reconstructs an id clock that ran evenly. It
+      // cannot reconstruct an id clock that has followed steps of the wall clock, for which there
+      // is no guarantee.
       if (host.uneven()) return;
       host.Kill();
       shared_.Trace("a disk is back as it was");
@@ -151,7 +153,8 @@ void NodeWorld::StrikeStatic(NodeHost& host) {
   }
 }
 
-// Copies its folder to another machine: in addition, which must be refused, or in its place.
+// Copies the host's folder to another machine. If the host remains, the copy must be refused;
+// otherwise the copy replaces the host.
 void NodeWorld::Copy(NodeHost& host) {
   if (host.is_copy() || host.went_back() || hosts_.size() > 8) return;
   const bool moves = OneIn(2);

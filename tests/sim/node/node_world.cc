@@ -11,7 +11,7 @@
 namespace firn {
 namespace {
 
-// Applies after the end of all faults.
+// Maximum time until service returns after the end of all faults.
 constexpr Milliseconds kServiceWithin{30 * 60'000};
 constexpr Milliseconds kFineUntil{60'000};
 constexpr int kRoundsALook = 50;
@@ -84,7 +84,7 @@ void NodeWorld::DrawSizes() {
                    .time_limit = Milliseconds(200 + below(2'000))};
 }
 
-// The only tag is the one that exists without an operator.
+// Sets up a world without operator-defined tags, which has only `default`.
 void NodeWorld::MakeDefaultOnly() {
   shared_.probe = "default";
   shared_.tags = {"default", "never"};
@@ -128,7 +128,8 @@ void NodeWorld::MakeTags(BlockingCoordinator& registry) {
   shared_.probe = "probe";
   shared_.tags = {"default", "probe", "never"};
   served_tags_ = tag.disabled ? 1 : 2;
-  // While a ledger changes, definitions are cached again within a minute.
+  // While a ledger changes, definitions are cached again within a minute, which would hide this
+  // mutant.
   if (shared_.mutant == NodeMutant::kFullDiskUntold) return;
   if (!store.Create(numbers).ok()) Die("no numbers");
   oracle_.Define(numbers, numbers.text.empty() ? "0" : "n0000");
@@ -203,8 +204,8 @@ void NodeWorld::ExpireSessions() {
 
 // --- the end of all faults -----------------------------------------------------------------------
 
-// Whether all hosts have served all their tags since the last check, and have cached them for the
-// next start. Copies that must not run are excluded.
+// Returns whether all hosts have served all their tags since the last check, and have cached them
+// for the next start. Excludes copies that must not run.
 bool NodeWorld::AllServe() {
   bool all = true;
   for (const auto& host : hosts_) {

@@ -87,7 +87,7 @@ class NodeWorld {
   bool outage_ = false;
   uint64_t put_back_at_ = 0;  // the step at which the registry is put back; 0: never
   bool put_back_ = false;     // the registry was put back, so the cluster may be frozen
-  int64_t printed_high_ = 0;  // the ledger in the restore commands that servers printed then
+  int64_t printed_high_ = 0;  // the ledger in the restore commands that were printed then
   bool lost_ = false;         // the registry returned empty
   bool passing_ = false;
   uint64_t steps_ = 0;

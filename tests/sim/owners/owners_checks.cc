@@ -11,14 +11,14 @@
 
 namespace firn {
 
-// Until when a process may take that renewed at this moment.
+// Returns until when a process that renews at `renewed` may take numbers.
 BootMs OwnersWorld::LongestTerm(const OwnersHost& host, BootMs renewed) {
   return renewed + host.window() * 10 / 9 + Milliseconds(2);
 }
 
-// Whether both may own a partition.
+// Returns whether both processes may own a partition at the same time.
 bool OwnersWorld::AreKin(int64_t a, int64_t b) const {
-  // All hosts have the same window there.
+  // If rollbacks keep sessions, all hosts have the same window.
   if (back_at_.ms() >= 0 && clock_.Boot() <= LongestTerm(*hosts_.front(), back_at_)) return true;
   return std::any_of(kin_.begin(), kin_.end(), [&](const Kin& kin) {
     const bool both = (kin.first == a && kin.second == b) || (kin.first == b && kin.second == a);
@@ -43,7 +43,8 @@ void OwnersWorld::CheckTerms() const {
   }
 }
 
-// `may_be_old`: what the registry contains may have been so for longer.
+// `may_be_old`: does not check the present owners, whose tenures may have ended since they took the
+// partitions.
 void OwnersWorld::CheckTakeovers(bool may_be_old) {
   if (checked_digest_ == tree_.digest()) return;
   checked_digest_ = tree_.digest();
@@ -61,7 +62,7 @@ void OwnersWorld::CheckTakeovers(bool may_be_old) {
   }
 }
 
-// After the end of all faults every partition must give numbers.
+// Ends all faults. Then every partition must issue numbers.
 void OwnersWorld::DemandService() {
   Trace("all faults end");
   while (meta_.frozen) EditRoot();

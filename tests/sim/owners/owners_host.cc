@@ -77,33 +77,31 @@ void OwnersProcess::Fetch() {
   }
 }
 
-// The guard makes sure that the range is taken in this term, and the comparison that it is used in
-// this term: the answer of a slow store may come in the next.
+// A range may be used only in the term in which it was requested. The answer of a slow store may
+// arrive in a later term.
 void OwnersProcess::FetchOne(size_t partition) {
   const uint64_t term = owners_.term(partition).Load();
-  const std::optional<Write> guard = owners_.GuardOf(partition, term);
-  if (!guard) return;
+  if (term == 0) return;
   memory_[partition].fetching = true;
   const BootMs requested = shared_.clock.Boot();
-  const bool careless = shared_.mutant == OwnersMutant::kEarlierRangeUsed;
   const auto done = guard_.Bind([=, this](const Result<Node>& node) {
     if (!node.ok()) {
       memory_[partition].fetching = false;
       return;
     }
     const int64_t high = std::stoll(node->data);
-    std::vector<Write> writes{
-        Write::Set(NumbersPath(partition), std::to_string(high + kStep), node->stat.version)};
-    if (!careless) writes.push_back(*guard);
-    link_->Multi(std::move(writes), guard_.Bind([=, this](const WriteOutcome& outcome) {
-      Memory& memory = memory_[partition];
-      memory.fetching = outcome.status.ok();
-      if (!memory.fetching) return;
-      const bool slow = shared_.OneIn(8);
-      memory.arrives_at = shared_.clock.Boot() + Milliseconds(slow ? shared_.dice.Below(8'000) : 0);
-      memory.arriving = {high, high + kStep, requested};
-      memory.arriving_term = term;
-    }));
+    link_->Multi(
+        {Write::Set(NumbersPath(partition), std::to_string(high + kStep), node->stat.version)},
+        guard_.Bind([=, this](const WriteOutcome& outcome) {
+          Memory& memory = memory_[partition];
+          memory.fetching = outcome.status.ok();
+          if (!memory.fetching) return;
+          const bool slow = shared_.OneIn(8);
+          memory.arrives_at =
+              shared_.clock.Boot() + Milliseconds(slow ? shared_.dice.Below(8'000) : 0);
+          memory.arriving = {high, high + kStep, requested};
+          memory.arriving_term = term;
+        }));
   });
   link_->Read(NumbersPath(partition), done);
 }
@@ -125,7 +123,7 @@ void OwnersProcess::Call() {
   if (!DoNext(thread)) threads_.erase(threads_.begin() + static_cast<std::ptrdiff_t>(which));
 }
 
-// False: the call has ended.
+// Runs the next step of a call. Returns false if the call has ended.
 bool OwnersProcess::DoNext(Thread& thread) {
   using Phase = Thread::Phase;
   const uint64_t term = memory_[thread.partition].shown_term;

@@ -23,28 +23,30 @@ namespace firn {
 
 // State that all hosts of a simulation share. Owned by the world.
 struct OwnersShared {
-  VirtualClock& clock;  // the truth
+  VirtualClock& clock;  // the true time
   MemoryTree& tree;
   OwnersOracle& oracle;
   SeededEntropy& dice;
   OwnersMutant mutant = OwnersMutant::kNone;
-  size_t partitions = 2;  // in which numbers are taken
-  int64_t processes = 0;  // ever
-  // Whether a range that this process requested then may be in a copy's memory, too.
+  size_t partitions = 2;  // number of partitions that issue numbers
+  int64_t processes = 0;  // started so far
+  // Returns whether a copied process may also hold the range that `process` requested at
+  // `requested`.
   std::function<bool(int64_t process, BootMs requested)> of_copies{};
   std::function<void(const std::string& what)> trace{};
 
   bool OneIn(uint64_t n) { return dice.Below(n) == 0; }
 };
 
-// The path of a partition's ledger: the numbers below it may have been used.
+// Returns the path of a partition's ledger. Numbers below the ledger may have been used.
 std::string NumbersPath(size_t partition);
 
-// A process that owns partitions: the product's Owners, ranges in memory, and threads that answer
-// calls from them in steps between which they may sleep.
+// A process that owns partitions. It consists of the product's Owners, ranges in memory, and
+// threads that issue numbers from the ranges. A thread processes a call in steps, and may sleep
+// between two steps.
 class OwnersProcess {
  public:
-  // A follower has no link; it is kept in step with the process that leads it.
+  // `link` is null for a follower, which mirrors the process that leads it.
   OwnersProcess(OwnersShared& shared, const Clock& clock, std::string address, Milliseconds window,
                 uint64_t seed, std::unique_ptr<FaultyCoordinator> link, bool watches);
 
@@ -54,18 +56,18 @@ class OwnersProcess {
   FaultyCoordinator* link() { return link_.get(); }
   const OwnersSeam& seam() const { return seam_; }
   std::unique_ptr<FaultyCoordinator> TakeLink() { return std::move(link_); }
-  int64_t number() const { return number_; }  // of the process, in this world
+  int64_t number() const { return number_; }  // identifies the process in this world
 
-  // One round of the control loop, without the answers.
+  // Runs one round of the control loop. The host delivers answers from the registry.
   void Tick();
-  // Requests ranges where none is in memory.
+  // Requests a range for each partition without one, and takes over ranges that have arrived.
   void Fetch();
-  // Lets a thread do its next step.
+  // Runs the next step of a random thread.
   void Call();
-  // Whether a thread that has just taken a number might answer with it.
+  // Returns whether a thread that takes a number now may answer with it.
   bool MayTake(size_t partition) const;
 
-  // A follower becomes a process of its own, with the memory of the other one.
+  // Turns a follower into an independent process with the memory of `first`.
   void GoOn(const OwnersProcess& first, const Clock& clock,
             std::unique_ptr<FaultyCoordinator> link);
 
@@ -77,11 +79,11 @@ class OwnersProcess {
   struct Memory {
     Range range{};
     bool fetching = false;
-    Range arriving{};  // at `arrives_at`
+    Range arriving{};  // becomes `range` at `arrives_at`
     uint64_t arriving_term = 0;
     std::optional<BootMs> arrives_at{};
-    std::optional<BootMs> unload_at{};  // of a mutant
-    uint64_t shown_term = 0;            // what threads load
+    std::optional<BootMs> unload_at{};  // when a mutant drops the range of an ended term
+    uint64_t shown_term = 0;            // the term that threads load
   };
   struct Thread {
     enum class Phase { kBegun, kLoaded, kTaken };
@@ -90,7 +92,7 @@ class OwnersProcess {
     BootMs asleep_until{};
     uint64_t term = 0;
     int64_t number = 0;
-    int64_t beyond = 0;  // the highest number that was answered before it was taken
+    int64_t beyond = 0;  // OwnersOracle::Highest when the host took `number`
     BootMs requested{};
   };
 
@@ -116,7 +118,7 @@ class OwnersProcess {
   CallbackGuard guard_;
 };
 
-// A machine: a clock, and the process that may run on it.
+// A machine: its clock, and the process that may run on it.
 class OwnersHost {
  public:
   OwnersHost(OwnersShared& shared, std::string address, int64_t parts_per_million,
@@ -129,28 +131,28 @@ class OwnersHost {
   OwnersProcess& process() { return *process_; }
   const OwnersProcess& process() const { return *process_; }
 
-  // `copied`: another process is kept in step with it, for Copy.
+  // `copied`: also starts a follower that mirrors the process, for Copy.
   void Start(const FaultPlan& plan, bool copied);
   void Kill();
-  // SIGSTOP and SIGCONT: the clock goes on.
+  // Pauses or continues the process, like SIGSTOP and SIGCONT. Its clock continues.
   void Pause(bool paused) { paused_ = paused; }
   void HandOver();
-  // Whether other servers can reach it.
+  // Sets whether other servers can reach it. An unreachable server may not take partitions.
   void Permit(bool permitted);
   void Round();
-  // Of a dead process.
+  // Delivers late requests of dead processes.
   void RoundOfTheDead();
 
   bool has_copy() const { return up() && follower_ != nullptr; }
-  // Resumes a copy of the machine on `other`, which must be down.
+  // Continues a copy of the machine on `other`, which must be down.
   void Copy(OwnersHost& other, const FaultPlan& plan, int64_t parts_per_million);
 
-  // What its process knows of the partition, for people.
+  // Describes the state of the partition in its process, for a message.
   std::string Why(size_t partition) const;
   Milliseconds window() const { return window_; }
   const std::string& address() const { return address_; }
   void SetPlan(const FaultPlan& plan);
-  // The registry's servers are restarted: what was sent to them is not applied any more.
+  // Drops the requests in flight, because the registry's servers were restarted.
   void LoseRequests();
 
  private:

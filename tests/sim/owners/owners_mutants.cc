@@ -15,22 +15,23 @@ bool IsPartition(const std::string& path) {
   return path.starts_with(std::string(kPartitionsPath) + "/");
 }
 
-// What `Owners` sends this multi for.
+// Returns the purpose of a multi that `Owners` sends.
 OwnersSeam::Purpose PurposeOf(const std::vector<Write>& writes) {
   using Purpose = OwnersSeam::Purpose;
   using Kind = Write::Kind;
   const auto any = [&](const auto& is) { return std::any_of(writes.begin(), writes.end(), is); };
   const bool of_partition =
       any([](const Write& write) { return write.kind != Kind::kCheck && IsPartition(write.path); });
-  const bool of_beat = any([](const Write& write) { return IsBeat(write.path); });
-  if (of_partition) return of_beat ? Purpose::kTakeover : Purpose::kRelease;
+  // A server takes a partition only while its tenure has not ended.
+  const bool lives = any([](const Write& write) { return write.path.ends_with("/alive"); });
+  if (of_partition) return lives ? Purpose::kTakeover : Purpose::kRelease;
   if (!any([](const Write& write) { return write.kind == Kind::kSet && IsBeat(write.path); })) {
     return Purpose::kOther;
   }
   return writes.front().path == kMetaPath ? Purpose::kRenewal : Purpose::kEnd;
 }
 
-// Answers the multi as its sender would believe it.
+// Returns a plausible answer to the multi, as if it had succeeded.
 WriteOutcome AsIfDone(const std::vector<Write>& writes) {
   WriteOutcome told;
   for (const Write& write : writes) told.stats.emplace_back().version = write.version + 1;
@@ -71,7 +72,7 @@ void OwnersSeam::Read(const std::string& path, ReadDone done, Changed changed) {
   inner().Read(path, lie, std::move(changed));
 }
 
-// The number of writes remains: `Owners` knows which of them was refused.
+// Keeps the number of writes, because `Owners` uses the index of a refused write.
 void OwnersSeam::Break(Purpose purpose, std::vector<Write>& writes) const {
   const Write nothing = Write::Check(kMetaPath, Write::kAnyVersion);
   const bool renews = purpose == Purpose::kRenewal, takes = purpose == Purpose::kTakeover;

@@ -13,40 +13,40 @@
 
 namespace firn {
 
-// Errors that an owner could easily make, each injected at a seam, so that the product has no
-// switch for any of them.
+// Plausible implementation errors of an owner. Each one is injected at a seam, so the product
+// contains no switch for any of them.
 enum class OwnersMutant {
   kNone,
-  kNoMargin,              // registry: beats say that their windows are shorter by a fifth
-  kVersionUnheeded,       // registry: a takeover ends a beat whatever its version is
-  kUnacknowledgedCounts,  // registry: an unknown renewal is reported as done
+  kNoMargin,              // registry: beats report windows that are a fifth too short
+  kVersionUnheeded,       // registry: a takeover ends a beat without checking its version
+  kUnacknowledgedCounts,  // registry: a renewal with unknown outcome is reported as successful
   kSessionUnheeded,       // registry: all sessions have one number
-  kBeatOverForeign,       // registry: a renewal sets its beat whatever its version is
+  kBeatOverForeign,       // registry: a renewal sets its beat without checking its version
   kRootUnheeded,          // registry: a renewal checks neither the root node nor the era
-  kChangeUnheeded,        // registry: versions and creations are compared, not names of changes
-  kOwnBeatUnheeded,       // registry: a takeover does not check the beat of its server
-  kPartitionUnheeded,     // registry: a takeover sets the partition whatever its version is
-  kEndOverForeign,        // registry: a tenure ends its beat whatever its version is
-  kUntilFromAnswer,       // taker: a term's end is counted from the answer to the renewal
-  kComparesBefore,        // taker: compares before it takes the number
-  kLoadsAfter,            // taker: loads the term after it has taken the number
-  kUnloadsLate,           // taker: learns the end of a term after the partition was written
-  kEarlierRangeUsed,      // taker: uses a range that was requested in an earlier term
+  kChangeUnheeded,        // registry: compares versions and creation times, not change ids
+  kOwnBeatUnheeded,       // registry: a takeover does not check the beat of its own server
+  kPartitionUnheeded,     // registry: a takeover sets the partition without checking its version
+  kEndOverForeign,        // registry: a tenure ends its beat without checking its version
+  kUntilFromAnswer,   // taker: a term lasts from the answer to the renewal, not from its sending
+  kComparesBefore,    // taker: compares the term before it takes the number
+  kLoadsAfter,        // taker: loads the term after it has taken the number
+  kUnloadsLate,       // taker: notices the end of a term after the partition was written
+  kEarlierRangeUsed,  // taker: uses a range that was requested in an earlier term
 };
 
-// By number, from the first one after kNone on.
+// Names of the mutants, in the order of OwnersMutant, without kNone.
 inline constexpr std::array<std::string_view, 15> kOwnersMutants{
     "no_margin",          "version_unheeded", "unacknowledged_counts", "session_unheeded",
     "beat_over_foreign",  "root_unheeded",    "change_unheeded",       "own_beat_unheeded",
     "partition_unheeded", "end_over_foreign", "until_from_answer",     "compares_before",
     "loads_after",        "unloads_late",     "earlier_range_used"};
 
-// Between `Owners` and its connection.
+// The connection that `Owners` uses; injects the errors of mutants.
 class OwnersSeam final : public ForwardingCoordinator {
  public:
   enum class Purpose { kRenewal, kTakeover, kRelease, kEnd, kOther };
 
-  // Without `watches`, no notification is delivered: two processes can then be kept in step.
+  // Without `watches`, delivers no notifications, so that two processes can be kept in step.
   OwnersSeam(Coordinator& inner, const MemoryTree& tree, const Clock& clock, OwnersMutant mutant,
              bool watches)
       : ForwardingCoordinator(inner),
@@ -59,7 +59,7 @@ class OwnersSeam final : public ForwardingCoordinator {
   void Multi(std::vector<Write> writes, WriteDone done) override;
   int64_t session() const override;
 
-  // How long the last renewal took that was acknowledged.
+  // Returns the duration of the last acknowledged renewal.
   Milliseconds latency() const { return latency_; }
   int64_t takeovers() const { return takeovers_; }
   int64_t releases() const { return releases_; }
@@ -72,7 +72,7 @@ class OwnersSeam final : public ForwardingCoordinator {
   const OwnersMutant mutant_;
   const bool watches_;
   Milliseconds latency_{0};
-  std::map<std::string, Node> seen_;  // partitions, for a mutant
+  std::map<std::string, Node> seen_;  // last read state of partitions, for a mutant
   int64_t takeovers_ = 0;
   int64_t releases_ = 0;
 };

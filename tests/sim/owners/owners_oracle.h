@@ -8,15 +8,16 @@
 
 namespace firn {
 
-// Knows every number of every partition that was answered, and throws a Violation if one is
-// answered twice, or is not larger than all that were answered before it was taken. (So it is
-// larger than all that were answered before its call began.)
+// Records the numbers that calls return, by partition. Throws a Violation if a number is returned
+// twice, or is not larger than all numbers returned before an owner took it. (A larger number is
+// also larger than all numbers returned before its call began.)
 class OwnersOracle {
  public:
-  // The highest number that was answered. What is taken now must be larger.
+  // Returns the highest number that a call has returned. An owner must now take larger ones.
   int64_t Highest(size_t partition) const { return answered_[partition].highest; }
 
-  // `of_copies`: the number's range may be in the memory of two copies of a machine.
+  // Records that a call returns `number`. `beyond`: Highest when the owner took it. `of_copies`:
+  // two copies of a machine may hold the number's range, so it is not checked.
   void Answer(size_t partition, int64_t number, int64_t beyond, bool of_copies);
 
   int64_t count() const { return count_; }

@@ -1,4 +1,4 @@
-// Simulates owners of partitions under faults, seed after seed, until the time is over;
+// Simulates owners of partitions under faults, one seed after another, until the time limit.
 // sim_program.h describes the arguments.
 
 #include "tests/sim/owners/owners_mutants.h"

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kSteps = 8'000;
 constexpr size_t kImagesMax = 12;
-constexpr int64_t kTenth = 100'000;  // of a million
+constexpr int64_t kTenth = 100'000;  // in parts per million
 
 }  // namespace
 
@@ -34,7 +34,7 @@ OwnersWorld::OwnersWorld(uint64_t seed, OwnersMutant mutant, bool trace)
       goes_back_(OneIn(2)),
       keeps_sessions_(goes_back_ && OneIn(3)),
       calm_(100 + dice_.Below(600)) {
-  const int busy = OneIn(3) ? 0 : OneIn(3) ? 60 : 20;  // some worlds lose hardly any message
+  const int busy = OneIn(3) ? 0 : OneIn(3) ? 60 : 20;  // some worlds lose few messages
   const std::array<int64_t, 3> delays{60, 400, 900};
   rates_ = {.refused = busy,
             .request_lost = busy,
@@ -87,7 +87,7 @@ void OwnersWorld::MakeCluster() {
   for (size_t i = 0; i < shared_.partitions; ++i) {
     writes.push_back(Write::Create(NumbersPath(i), "1", kStays));
   }
-  if (!OneIn(4)) {  // otherwise the servers create what is missing
+  if (!OneIn(4)) {  // otherwise the servers create the missing nodes
     for (const char* path : {kOwnersPath, kBeatsPath, kPartitionsPath}) {
       writes.push_back(Write::Create(path, "", kStays));
     }
@@ -98,7 +98,7 @@ void OwnersWorld::MakeCluster() {
   Apply(std::move(writes));
 }
 
-// Most clocks are as far off as is permitted.
+// Most clocks have the largest permitted error.
 int64_t OwnersWorld::AnyRate() {
   const auto parts = static_cast<int64_t>(dice_.Below(8 * kTenth)) - 4 * kTenth;
   return std::clamp(parts, -kTenth, kTenth);
@@ -108,7 +108,8 @@ FaultPlan OwnersWorld::NewPlan() { return SeededFaults(fault_dice_, rates_); }
 
 void OwnersWorld::Run() {
   for (int i = 0; i < kSteps; ++i) Step();
-  // A mutant that prevents service would have to be waited for, and is caught by other violations.
+  // Mutants are caught by other violations. For one that prevents service, this check would only
+  // wait.
   if (shared_.mutant == OwnersMutant::kNone) DemandService();
   for (const auto& host : hosts_) CountWrites(*host);
 }
@@ -134,7 +135,7 @@ void OwnersWorld::Step() {
   }
 }
 
-// The end of faults that last.
+// Ends lasting faults of the host at random.
 void OwnersWorld::Change(OwnersHost& host) {
   if (!host.up()) return;
   if (!host.permitted() && OneIn(150)) host.Permit(true);
@@ -155,7 +156,8 @@ void OwnersWorld::Change(OwnersHost& host) {
 void OwnersWorld::Strike() {
   OwnersHost& host = AnyHost();
   if (!host.up()) return;
-  // The rarest faults need several steps, so each kind of world has more of one of them.
+  // The rarest failures need faults with several steps, so each kind of world has more of one such
+  // fault.
   if (OneIn(3)) return goes_back_ ? Release(host) : PauseAndReturn(host);
   switch (dice_.Below(20)) {
     case 0:
@@ -230,7 +232,8 @@ void OwnersWorld::Next(std::function<void()> fault, uint64_t steps_max) {
   next_in_ = 1 + static_cast<int>(dice_.Below(steps_max));
 }
 
-// A server is connected again just after the registry has gone back to this moment.
+// Disconnects a server, then rolls the registry back to its present state, and reconnects the
+// server.
 void OwnersWorld::CutOff(OwnersHost& host) {
   Trace(host.address() + " is disconnected");
   host.process().link()->Disconnect();
@@ -238,7 +241,7 @@ void OwnersWorld::CutOff(OwnersHost& host) {
   const auto back = [this, &host, image = tree_.Save()] {
     RollBack(image);
     for (const auto& other : hosts_) {
-      if (OneIn(2)) other->Pause(true);  // does not notice it
+      if (OneIn(2)) other->Pause(true);  // does not notice the rollback
     }
     host.Pause(false);
     if (host.up()) host.process().link()->Reconnect();
@@ -252,8 +255,8 @@ void OwnersWorld::Release(OwnersHost& host) {
   if (goes_back_) GoBackBeforeTakeover(100);
 }
 
-// The registry goes back to a moment at which a partition was free that has been taken since. The
-// server that has taken it sleeps while others take it.
+// Rolls the registry back to a state in which a partition was free that a server has taken since.
+// Pauses that server, so that others take the partition.
 void OwnersWorld::GoBackBeforeTakeover(int steps_max) {
   for (size_t i = 0; i < kPartitions; ++i) {
     const std::optional<Node> node = tree_.Peek(PartitionPath(i));
@@ -278,7 +281,7 @@ void OwnersWorld::GoBack(const std::shared_ptr<MemoryTree::Image>& image, size_t
   if (steps_max > 0) Next([=, this] { GoBack(image, partition, steps_max - 1); }, 1);
 }
 
-// A renewal is lost, or its answer is late, and then the connection is.
+// Loses a renewal or delays its answer, and then breaks the connection.
 void OwnersWorld::LoseRenewal(OwnersHost& host) {
   const bool lost = OneIn(2);
   Trace(host.address() + (lost ? " loses writes" : " gets late answers"));
@@ -293,7 +296,7 @@ void OwnersWorld::LoseRenewal(OwnersHost& host) {
   Next(cut, 400);
 }
 
-// What a server sends next arrives after others may have taken its partitions.
+// Delays the next write of a server until others may have taken its partitions.
 void OwnersWorld::HoldRenewal(OwnersHost& host) {
   Trace(host.address() + " sends a write that is held");
   const auto tenths = [&](uint64_t from, uint64_t to) {
@@ -306,7 +309,8 @@ void OwnersWorld::HoldRenewal(OwnersHost& host) {
   link.Script(Verb::kMulti, {.apply_after = OneIn(2) ? tenths(4, 10) : tenths(10, 16)});
 }
 
-// The ledgers stay: that they go back is another matter, for which the cluster is frozen.
+// Rolls the registry back, except for the ledgers. Other rules protect against lost ledgers: the
+// cluster is frozen.
 void OwnersWorld::RollBack(MemoryTree::Image image) {
   Trace("the registry goes back");
   std::vector<std::string> highs;
@@ -353,7 +357,8 @@ void OwnersWorld::EditRoot() {
   Apply(std::move(writes));
 }
 
-// A paused server continues, and soon the others give their partitions back to it.
+// Pauses a server. When it continues, the other servers become unreachable and release their
+// partitions, so that it takes them again.
 void OwnersWorld::PauseAndReturn(OwnersHost& host) {
   Trace(host.address() + " is paused");
   host.Pause(true);

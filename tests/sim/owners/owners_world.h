@@ -12,21 +12,23 @@
 
 namespace firn {
 
-// Several servers that own partitions in virtual time. Processes are killed, paused and told to
-// hand over; requests and answers are lost or late; connections break and sessions end; clocks run
-// at rates that are up to a tenth off; machines are copied; the registry goes back in time, and an
-// operator changes, freezes and restores it. One seed is one world, and replays exactly.
+// Several servers that own partitions, in virtual time. Processes are killed, paused, and made to
+// hand over. Requests and answers are lost or late. Connections break and sessions end. Clock rates
+// are up to a tenth off. Machines are copied. The registry is rolled back to an older state, and an
+// operator changes, freezes and restores it. A seed determines the world, so a run can be repeated
+// exactly.
 //
 // Throws a Violation
-//  1. when two processes may take numbers of one partition at the same real time,
-//  2. when a number is not larger than all that were answered before it was taken,
-//  3. when a number is answered twice,
-//  4. when a partition gives no numbers after the end of all faults,
-//  5. when a process may take numbers later than a window after the cluster was frozen,
-//  6. when a partition is given to a tenure that has ended.
-// Two copies of one machine are exempt from 1 until a window after the copying, and from 2 and 3
-// for the ranges that were requested until then. So are all processes where the registry goes back
-// in time and keeps its sessions: until a window after that, and for ranges from before.
+//  1. if two processes may take numbers of one partition at the same true time,
+//  2. if a number is not larger than all numbers returned before an owner took it,
+//  3. if a number is returned twice,
+//  4. if a partition issues no numbers after the end of all faults,
+//  5. if a process may take numbers later than a window after the cluster was frozen,
+//  6. if a partition is assigned to a tenure that has ended.
+// Two copies of a machine are exempt from 1 until a window after the copying, and from 2 and 3 for
+// ranges that were requested until then. If a rollback of the registry keeps the sessions, all
+// processes are exempt from 1 until a window after the rollback, and from 2 and 3 for ranges that
+// were requested before it.
 class OwnersWorld {
  public:
   OwnersWorld(uint64_t seed, OwnersMutant mutant, bool trace);
@@ -43,10 +45,10 @@ class OwnersWorld {
   int64_t rollbacks() const { return rollbacks_; }
 
  private:
-  // Two processes with one memory.
+  // Two processes with the same memory, because one is a copy of the other.
   struct Kin {
     int64_t first, second;
-    BootMs until;  // both may take
+    BootMs until;  // until then, both may take numbers of a partition
   };
 
   void MakeCluster();
@@ -91,16 +93,16 @@ class OwnersWorld {
   const uint64_t calm_;  // steps between two faults, on average
   ClusterMeta meta_;
   uint64_t checked_digest_ = 0;
-  std::array<Nonce, kPartitions> changes_;  // the last of each partition
-  OwnersHost* sleeper_ = nullptr;           // is paused until `next_fault_`
+  std::array<Nonce, kPartitions> changes_;  // the last change of each partition
+  OwnersHost* sleeper_ = nullptr;           // paused until `next_fault_`
   BootMs frozen_at_;
-  BootMs back_at_{-1};  // when the registry went back last, if it keeps sessions
+  BootMs back_at_{-1};  // time of the last rollback, if rollbacks keep sessions
   std::vector<std::unique_ptr<OwnersHost>> hosts_;
-  size_t servers_ = 0;  // of the hosts; the others are for copies
+  size_t servers_ = 0;  // the first hosts; the others are for copies
   std::vector<Kin> kin_;
   std::vector<MemoryTree::Image> images_;
-  std::function<void()> next_fault_{};  // after another one
-  int next_in_ = 0;                     // steps until then
+  std::function<void()> next_fault_{};  // the second part of a fault
+  int next_in_ = 0;                     // steps until `next_fault_`
   uint64_t steps_ = 0;
   int64_t takeovers_ = 0, releases_ = 0, copies_ = 0, rollbacks_ = 0;
 };

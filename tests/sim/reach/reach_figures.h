@@ -26,7 +26,7 @@ class Times {
   double max_s_ = 0;
 };
 
-// Sums over all servers in one second, and the values of the server with the most.
+// Sums over all servers in one second, and the maxima of a single server.
 struct Second {
   uint64_t asked = 0, asked_most = 0;    // requests for the list
   uint64_t bytes = 0, bytes_most = 0;    // of the answers

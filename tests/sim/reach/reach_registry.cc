@@ -9,7 +9,7 @@ namespace firn {
 namespace {
 
 constexpr Micros kReadEvery{ServerRoll::kReadEvery};
-constexpr uint64_t kMarks = 2;  // of the two folders
+constexpr uint64_t kMarks = 2;  // marks of the two folders
 
 }  // namespace
 

@@ -25,7 +25,8 @@ constexpr Micros kAway = 10 * kSecond;      // time for which a server is down
 constexpr Micros kSession = 10 * kSecond;   // until the registry detects that a server has died
 constexpr uint32_t kSeeds = 3;
 
-// The list as the client's source receives it: one entry stands for all; the version identifies it.
+// Returns the list as the client's source receives it. One entry represents all servers, because
+// the version identifies the list.
 ToldServers Told(int64_t version, bool known, Micros age, Milliseconds ask_again) {
   ToldServers told{.version = version,
                    .age = std::chrono::duration_cast<Milliseconds>(age),

@@ -26,7 +26,7 @@ enum class ReachStory : uint8_t {
 struct ReachSizes {
   uint32_t servers = 1000;
   uint32_t clients = 100'000;
-  double calls = 0.5;  // of each client, per second
+  double calls = 0.5;  // calls of each client per second
 };
 
 // Servers and clients of firn://seed,seed,seed in virtual time. Runs the client's code that decides
@@ -42,15 +42,15 @@ class ReachWorld {
 
   void Run();
 
-  // From the beginning of the story on.
+  // The seconds from the beginning of the story.
   const std::vector<Second>& seconds() const { return seconds_; }
   // Times from each change until each client has a list that contains it.
   const Times& known() const { return known_; }
   uint64_t changes() const { return static_cast<uint64_t>(registry_.version() - 1); }
-  // At the end: of all servers, and of the one with the most.
+  // The connections at the end: of all servers, and the maximum of a single server.
   uint64_t connections() const;
   uint64_t connections_most() const;
-  // Clients without the latest list, and calls that found no server.
+  // The number of clients without the latest list, and of calls that found no server.
   uint64_t behind() const;
   uint64_t lost_calls() const { return lost_calls_; }
 
@@ -102,7 +102,7 @@ class ReachWorld {
   uint64_t lost_calls_ = 0;
 };
 
-// The size of an answer with this number of servers; 0: of one without a list.
+// Returns the size of an answer with this number of servers; 0: of an answer without a list.
 uint64_t AnswerBytes(size_t servers);
 
 }  // namespace firn

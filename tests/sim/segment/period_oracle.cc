@@ -28,7 +28,7 @@ void PeriodOracle::Define(const TagDefinition& tag) {
 
 void PeriodOracle::Record(const std::string& name, int64_t number) {
   const auto found = tags_.find(name);
-  // Until its definition was read, a tag may be served as an undefined one.
+  // A process that has not read the tag's definition may serve it as an undefined tag.
   if (found == tags_.end() || number >= NumberOracle::kClockIds) return;
   NoteClock();  // it may drift
   const Tag& known = found->second;

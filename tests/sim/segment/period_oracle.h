@@ -10,18 +10,19 @@
 
 namespace firn {
 
-// Knows in which periods numbers of dated tags may be issued, and throws a SegmentViolation at a
-// number of another period. The registry's own clock decides, in the tag's zone. While the servers'
-// clocks contradict its lead by days, only one further period may begin.
+// Checks that numbers of dated tags are issued only in permitted periods. Throws a SegmentViolation
+// at a number of another period. The registry's clock determines the period, in the tag's zone.
+// While the registry's clock is days ahead of the servers' clocks, only one further period may
+// begin.
 //
-// A process that is cut off uses the last time and zone that it read: so where the registry's clock
-// is set, or a tag's zone is edited, every earlier clock and zone counts.
+// A disconnected process uses the last time and zone that it has read. If the registry's clock is
+// set or a tag's zone is edited, earlier clocks and zones therefore remain valid.
 class PeriodOracle {
  public:
   // Maximum age of a time when it is read.
   static constexpr Milliseconds kTelling{2'200};
 
-  // The servers' clock contradicts the registry's if that leads by more.
+  // Lead of the registry's clock above which the servers' clocks contradict it.
   static constexpr Milliseconds kContradicted{2 * 24 * 3'600'000};
 
   // Both must outlive it.
@@ -36,7 +37,7 @@ class PeriodOracle {
   // Records a definition of the tag by the operator.
   void Define(const TagDefinition& tag);
 
-  // The tag was deleted, and may be created again with another strategy.
+  // Records that the tag was deleted. It may be created again with another strategy.
   void Delete(const std::string& name) { tags_.erase(name); }
 
   // Checks a number that is issued.
@@ -49,13 +50,13 @@ class PeriodOracle {
   struct Tag {
     TagDefinition tag;
     std::set<std::string> zones{};
-    int64_t grace = 0;  // the longest
+    int64_t grace = 0;  // the longest grace that was defined
   };
 
   const Clock& registry_;
   const Clock& servers_;
-  int64_t least_ms_ = INT64_MAX, most_ms_ = INT64_MIN;  // wall minus boot clock, ever
-  bool contradicted_ = false;                           // at any time
+  int64_t least_ms_ = INT64_MAX, most_ms_ = INT64_MIN;  // limits of wall minus boot clock so far
+  bool contradicted_ = false;  // whether the servers' clocks ever contradicted the registry's
   std::map<std::string, Tag> tags_;
   std::set<int64_t> periods_;
 };

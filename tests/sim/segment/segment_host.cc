@@ -12,6 +12,7 @@
 #include "tests/sim/segment/edit_judge.h"
 #include "tests/sim/segment/segment_operator.h"
 #include "tests/sim/segment/sim_store.h"
+#include "tests/sim/segment/sim_strategies.h"
 
 namespace firn {
 namespace {
@@ -28,42 +29,9 @@ void RunTasks(Tasks& tasks) {
   }
 }
 
-// Ids of a clock: only the definition under which they are issued matters here.
-class SimSnowflake final : public Strategy {
- public:
-  explicit SimSnowflake(SegmentShared& shared) : shared_(shared) {}
-
-  std::string_view name() const override { return "snowflake"; }
-  Status Start() override { return {}; }
-  bool TryOne(Method, int64_t* id) override { return *id = shared_.snowflakes += 2, true; }
-  Verdict Issue(IssueCall& call) override {
-    while (call.missing() > 0) call.Add({shared_.snowflakes += 2, 1, 1});
-    return Verdict::kIssued;
-  }
-  int64_t count_max() const override { return 1'000; }
-  void Close() override {}
-  void Stop() override {}
-
- private:
-  SegmentShared& shared_;
-};
-
-// Replaces the real plugin: a permutation that soon shows collisions, because it swaps 1 and 2, 3
-// and 4, ...
-class SimObfuscate final : public Plugin {
- public:
-  std::string_view name() const override { return "obfuscate"; }
-  int order() const override { return 900; }
-  std::optional<Refusal> After(const Request&, Runs& runs) override {
-    Runs shown;
-    runs.ForEach([&](int64_t id) { shown.Add({((id - 1) ^ 1) + 1, 1, 1}); });
-    runs = std::move(shown);
-    return std::nullopt;
-  }
-};
-
-// The registry for a host's requests. Between a loss of its data and the freeze no ledger changes,
-// not even by requests sent earlier: there is no guarantee for ranges taken then.
+// The registry for a host's requests. Between a loss of its data and the freeze, it refuses changes
+// of ledgers, even by earlier requests, because there is no guarantee for ranges taken in this
+// time.
 class HostRegistry final : public ForwardingCoordinator {
  public:
   explicit HostRegistry(const SegmentShared& shared)
@@ -114,7 +82,7 @@ class SegmentHost::Disk final : public TagMemory {
 };
 
 struct SegmentHost::Process {
-  Process(SegmentShared& shared, Disk& disk, const FaultPlan& plan)
+  Process(SegmentShared& shared, const std::string& address, Disk& disk, const FaultPlan& plan)
       : registry(std::make_unique<FaultyCoordinator>(std::make_unique<HostRegistry>(shared),
                                                      shared.clock, plan)),
         seam(*registry, shared.tree, shared.mutant),
@@ -123,7 +91,13 @@ struct SegmentHost::Process {
         edits(shared.mutant),
         clock(WallOf(shared), shared.clock,
               shared.mutant == SegmentMutant::kClockSleeps ? shared.slept : kAwake),
-        segments(seam, Control(), clock, shared.dice),
+        round_clock(clock),
+        owners(seam, shared.dice, shared.peers.Setup(address)),
+        segments(seam, Control(),
+                 shared.mutant == SegmentMutant::kTermByOldClock
+                     ? static_cast<const Clock&>(round_clock)
+                     : clock,
+                 shared.dice),
         follower(seam, shared.dice, catalogue, issuer, std::string(kSimUuid), &disk) {
     follower.OnSeen([this](const std::string& tag, const std::optional<TagNode>& node) {
       segments.Saw(tag, node);
@@ -133,6 +107,12 @@ struct SegmentHost::Process {
       follower.Redefined(tag);
     });
     follower.OnDeleted([this](const std::string& tag) { edits.Forget(tag); });
+    segments.SetOwners(owners);
+    shared.peers.Add(address, [this, mutant = shared.mutant](PeerTake take) {
+      const auto form = forms.find(take.tag);
+      if (mutant == SegmentMutant::kFormUnheeded && form != forms.end()) take.form = form->second;
+      return owners.TakeFor(take);
+    });
     FillCatalogue(shared);
     AddDatabase(shared);
     Mutate(shared);
@@ -158,7 +138,10 @@ struct SegmentHost::Process {
         TagDefinition told = tag;
         if (mutant == SegmentMutant::kStartUnheeded) told.start.reset();
         Result<std::shared_ptr<Strategy>> strategy = segments.Make(told);
-        if (strategy.ok()) starts[tag.name] = tag.start.value_or(1);
+        if (strategy.ok()) {
+          starts[tag.name] = tag.start.value_or(1);
+          forms[tag.name] = FormOf(tag);
+        }
         return edits.Note(tag, std::move(strategy), *follower.refused());
       }));
     }
@@ -180,6 +163,8 @@ struct SegmentHost::Process {
                                                 });
     }
     Require(segments.AddSource("database", std::move(source)).ok(), "two databases");
+    auto keeping = std::make_unique<KeepingSource>(segments.ledger(), Control(), shared.mutant);
+    Require(segments.AddSource("keeping", std::move(keeping)).ok(), "two such sources");
   }
 
   // Errors in how the parts are connected.
@@ -207,21 +192,38 @@ struct SegmentHost::Process {
   Issuer issuer;
   std::shared_ptr<Strategy> snowflake;
   EditJudge edits;
-  std::map<std::string, int64_t> starts;  // by tag, of the definition that is served
+  std::map<std::string, int64_t> starts;     // by tag, of the definition that is served
+  std::map<std::string, std::string> forms;  // the same
   static constexpr Milliseconds kAwake{0};
   ProcessClock clock;
+  RoundClock round_clock;
+  TagOwners owners;
   SegmentTags segments;
   TagFollower follower;
   bool stopping = false;
 };
 
-SegmentHost::SegmentHost(SegmentShared& shared)
-    : shared_(shared), disk_(std::make_unique<Disk>()) {}
+SegmentHost::SegmentHost(SegmentShared& shared, std::string address)
+    : shared_(shared), address_(std::move(address)), disk_(std::make_unique<Disk>()) {}
 
 SegmentHost::~SegmentHost() = default;
 
 void SegmentHost::Start(const FaultPlan& plan) {
-  process_ = std::make_unique<Process>(shared_, *disk_, plan);
+  process_ = std::make_unique<Process>(shared_, address_, *disk_, plan);
+}
+
+void SegmentHost::Pause(Milliseconds time) {
+  if (!up()) return;
+  paused_until_ = shared_.clock.Boot() + time;
+  was_paused_ = true;
+  shared_.peers.Pause(address_, true);
+}
+
+bool SegmentHost::Continues() {
+  if (!was_paused_ || paused()) return false;
+  was_paused_ = false;
+  shared_.peers.Pause(address_, false);
+  return true;
 }
 
 void SegmentHost::Round() {
@@ -230,6 +232,8 @@ void SegmentHost::Round() {
   process_->registry->Dispatch(Milliseconds(0));
   RunTasks(disk_->answers);
   RunTasks(process_->to_control);
+  process_->round_clock.BeginRound();
+  process_->owners.Tick(process_->clock.Boot());
   process_->segments.Tick(process_->clock.Boot());
   process_->follower.Tick(shared_.clock.Boot());
   process_->follower.RaiseHighest(process_->segments.ledger().TakeNews());
@@ -240,7 +244,7 @@ void SegmentHost::Round() {
 std::unique_ptr<SegmentHost::Call> SegmentHost::NewCall() {
   auto call = std::make_unique<Call>();
   call->tag = shared_.names[shared_.dice.Below(shared_.names.size())];
-  call->beyond = rises(call->tag) ? shared_.oracle.Highest(call->tag) : 0;
+  call->beyond = BeyondWhat(call->tag);
   call->defined = IsThere(call->tag);
   call->losses = shared_.losses;
   call->deletions = shared_.deletions;
@@ -260,9 +264,10 @@ void SegmentHost::Serve() {
     calls_.pop_front();
     const Tag* const tag = process_->issuer.Resolve(call->tag);
     int64_t id = 0;
+    const int64_t beyond = BeyondWhat(call->tag);
     if (tag != nullptr && process_->issuer.TryOne(*tag, Method::kEmbedded, &id)) {
       process_->edits.JudgeIssue(call->tag, process_->edits.edits());
-      Record(call->tag, id, 0);
+      Record(call->tag, id, beyond);
       shared_.periods.Record(call->tag, id);
     }
     const Verdict verdict = process_->issuer.Issue(call->issue);
@@ -286,7 +291,8 @@ void SegmentHost::Answer(const Call& call, Verdict verdict) {
   if (verdict == Verdict::kRefused) {
     process_->edits.JudgeRefusal(call.tag, call.issue.refusal());
     const bool unknown = call.issue.refusal().reason == Reason::kUnknownTag;
-    // During the whole call: the tag may have been deleted and restored meanwhile.
+    // Whether the tag was defined during the whole call. It may have been deleted and restored in
+    // the meantime.
     const bool defined = call.defined && call.losses == shared_.losses &&
                          call.deletions == shared_.deletions && IsThere(call.tag);
     Require(!unknown || !defined, "a tag that is defined was called unknown");
@@ -296,7 +302,7 @@ void SegmentHost::Answer(const Call& call, Verdict verdict) {
   process_->edits.JudgeIssue(call.tag, call.edits);
   Require(shared_.oracle.IsDefined(call.tag), "a tag that was never defined was served");
   call.issue.runs().ForEach([&](int64_t id) { Record(call.tag, id, call.beyond); });
-  // Numbers that a waiting batch got before midnight count as issued then.
+  // Numbers that a waiting batch got before midnight count as issued before midnight.
   if (!call.waited) {
     call.issue.runs().ForEach([&](int64_t id) { shared_.periods.Record(call.tag, id); });
   }
@@ -307,8 +313,8 @@ void SegmentHost::Answer(const Call& call, Verdict verdict) {
   refused_.erase(call.tag);
 }
 
-// A process that has read a raised start issues nothing below it, not even from memory. (The
-// obfuscation here swaps each odd number with the next one.)
+// Checks and records an issued number. A process that has read a raised start issues no number
+// below it, even from memory. (The obfuscation here swaps each odd number with the next one.)
 void SegmentHost::Record(const std::string& tag, int64_t id, int64_t beyond) {
   const auto start = process_->starts.find(tag);
   if (start != process_->starts.end() && id + 1 < start->second) {
@@ -328,6 +334,10 @@ void SegmentHost::Kill() {
   for (const auto& [tag, status] : process_->segments.status()) {
     shared_.wasted += status.wasted + status.supply;
   }
+  shared_.takeovers += static_cast<int64_t>(process_->owners.report().taken_over);
+  shared_.peers.Remove(address_);
+  paused_until_ = {};
+  was_paused_ = false;
   process_->registry->Orphan();
   std::unique_ptr<FaultyCoordinator> registry = std::move(process_->registry);
   calls_.clear();
@@ -339,9 +349,10 @@ void SegmentHost::Kill() {
 
 bool SegmentHost::Stop() {
   if (!up()) return true;
+  process_->owners.HandOver(/*waits=*/false);
   process_->segments.Stop();
   process_->stopping = true;
-  const bool settled = process_->segments.settled();
+  const bool settled = process_->segments.settled() && process_->owners.handed_over();
   if (settled) Kill();
   return settled;
 }
@@ -356,11 +367,14 @@ void SegmentHost::Reconnect() {
 
 void SegmentHost::EndFaults() {
   if (!up()) return;
+  paused_until_ = {};
+  Continues();
   process_->registry->SetPlan({});
   process_->registry->Reconnect();
 }
 
-// A report as in a server's node or /v1/status, both of what the ledger has reported.
+// Returns a report as in a server's node or in /v1/status. Both contain the ledgers that the
+// process has reported.
 std::optional<ProviderReport> SegmentHost::Report() {
   if (!up()) return std::nullopt;
   process_->follower.RaiseHighest(process_->segments.ledger().TakeNews());

@@ -15,6 +15,7 @@
 #include "tests/sim/segment/period_oracle.h"
 #include "tests/sim/segment/segment_mutants.h"
 #include "tests/sim/segment/segment_oracle.h"
+#include "tests/sim/segment/sim_peers.h"
 #include "tests/sim/sim_clock.h"
 #include "tests/support/registry/faulty_coordinator.h"
 #include "tests/support/registry/memory_coordinator.h"
@@ -22,10 +23,10 @@
 
 namespace firn {
 
-// A database that all hosts share, durable unless an old state of it is restored.
+// A database that all hosts share. It is durable, except when an old state is restored.
 struct SimDatabase {
   std::map<std::string, int64_t> next;
-  std::map<std::string, int64_t> late{};  // numbers that it will take for commands in its queue
+  std::map<std::string, int64_t> late{};  // numbers that queued commands will take
   bool away = false;
 };
 
@@ -38,28 +39,35 @@ struct SegmentShared {
   NumberOracle& oracle;
   PeriodOracle& periods;
   SeededEntropy& dice;
+  SimPeers& peers;
   SegmentMutant mutant = SegmentMutant::kNone;
   bool gap = false;    // the registry lost data, and was neither frozen nor restored yet
   int64_t losses = 0;  // number of times that the registry lost data
   int64_t deletions = 0;
   int64_t wasted = 0;
-  // A clock's ids, as the plain tags of a whole cluster would issue them.
+  int64_t takeovers = 0;  // partitions that ended processes have taken
+  // The last id that plain tags have issued, over the whole cluster.
   int64_t snowflakes = NumberOracle::kClockIds;
   // The first id that may be issued under any name, in a cluster that serves undefined tags.
   std::optional<int64_t> undefined_from{};
-  std::vector<std::string> names{};  // that callers request
-  Milliseconds slept{0};             // by all machines, to reach a midnight
+  std::vector<std::string> names{};  // tags that callers request
+  Milliseconds slept{0};             // time for which all machines slept to reach a midnight
   std::function<void(const std::string& what)> trace{};
 };
 
+// Returns whether the tag's numbers rise over the whole cluster. Its buffer and store never change.
+inline bool IsRisingTag(const std::string& name) { return name == "raw" || name == "order"; }
+
 // A machine on which a process may run that serves tags: the product's follower, issuer, ledger,
-// sources and strategies on one thread, and waiting calls. Its disk stores the follower's cached
-// tags.
+// sources, owners and strategies on one thread, and waiting calls. Its disk stores the follower's
+// cached tags.
 class SegmentHost {
  public:
-  explicit SegmentHost(SegmentShared& shared);
+  // `address`: for other servers.
+  SegmentHost(SegmentShared& shared, std::string address);
   ~SegmentHost();
 
+  const std::string& address() const { return address_; }
   bool up() const { return process_ != nullptr; }
   void Start(const FaultPlan& plan);
 
@@ -69,9 +77,16 @@ class SegmentHost {
   // Callers arrive or retry.
   void Serve();
 
-  // kill -9: requests that are in flight to the registry may still arrive.
+  // Pauses the process, like SIGSTOP. When it continues, its callers may come before its control
+  // loop.
+  void Pause(Milliseconds time);
+  bool paused() const { return shared_.clock.Boot() < paused_until_; }
+  // Returns true once after a pause has ended.
+  bool Continues();
+
+  // Kills the process, like kill -9. Requests that are in flight to the registry may still arrive.
   void Kill();
-  // SIGTERM: returns true once the process has ended.
+  // Continues a clean stop, like SIGTERM. Returns true once the process has ended.
   bool Stop();
 
   void Disconnect();
@@ -91,7 +106,8 @@ class SegmentHost {
   struct Call {
     std::string tag;
     int64_t beyond = 0;
-    // State at its arrival: whether the tag was defined, and the losses and deletions so far.
+    // State at the call's arrival: whether the tag was defined, and the losses and deletions so
+    // far.
     bool defined = false;
     int64_t losses = 0;
     int64_t deletions = 0;
@@ -106,11 +122,17 @@ class SegmentHost {
   void Answer(const Call& call, Verdict verdict);
   void Record(const std::string& tag, int64_t id, int64_t beyond);
   bool IsThere(const std::string& tag) const;
-  bool rises(const std::string& tag) const { return tag == "raw"; }
+  // Returns the number above which the numbers of a call that begins now must be.
+  int64_t BeyondWhat(const std::string& tag) const {
+    return IsRisingTag(tag) ? shared_.oracle.Highest(tag) : 0;
+  }
 
   static constexpr size_t kCallsMax = 20;
 
   SegmentShared& shared_;
+  const std::string address_;
+  BootMs paused_until_{};
+  bool was_paused_ = false;
   const std::unique_ptr<Disk> disk_;
   std::unique_ptr<Process> process_;
   std::vector<std::unique_ptr<FaultyCoordinator>> dead_;  // may still have late writes

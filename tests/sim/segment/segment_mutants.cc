@@ -1,16 +1,18 @@
 #include "tests/sim/segment/segment_mutants.h"
 
 #include <memory>
+#include <utility>
 
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
 #include "registry/cluster/tag_node.h"
 #include "registry/cluster/tag_store.h"
+#include "registry/owners/owner_records.h"
 
 namespace firn {
 namespace {
 
-// Answers the multi as if it had been applied to the existing node: version V + 1.
+// Returns an answer as if the multi had been applied to the existing node: version V + 1.
 WriteOutcome AsIfDone(const MemoryTree& tree, const std::vector<Write>& writes) {
   WriteOutcome told;
   for (const Write& write : writes) {
@@ -54,6 +56,13 @@ std::string WithoutLimit(const std::string& root) {
   return FormatMeta(*meta);
 }
 
+std::string WithShortWindow(const std::string& beat) {
+  Result<Beat> shortened = ParseBeat(beat);
+  if (!shortened.ok()) return beat;
+  shortened->window = Beat::kWindowMin;
+  return FormatBeat(*shortened);
+}
+
 }  // namespace
 
 Write* TagSet(std::vector<Write>& writes) {
@@ -64,11 +73,18 @@ Write* TagSet(std::vector<Write>& writes) {
   return nullptr;
 }
 
-// Ledgers read without a watch, followers with one.
+// Distinguishes readers by the watch: ledgers read without one, followers with one.
 void LedgerSeam::Read(const std::string& path, ReadDone done, Changed changed) {
   if (path == kMetaPath && mutant_ == SegmentMutant::kLimitUnheeded) {
     const auto lie = [done = std::move(done)](Result<Node> node) {
       if (node.ok()) node->data = WithoutLimit(node->data);
+      done(std::move(node));
+    };
+    return inner().Read(path, lie, std::move(changed));
+  }
+  if (mutant_ == SegmentMutant::kTakeoverEarly && path.starts_with(std::string(kBeatsPath) + "/")) {
+    const auto lie = [done = std::move(done)](Result<Node> node) {
+      if (node.ok()) node->data = WithShortWindow(node->data);
       done(std::move(node));
     };
     return inner().Read(path, lie, std::move(changed));
@@ -129,6 +145,30 @@ void LedgerSeam::Multi(std::vector<Write> writes, WriteDone done) {
     const bool lie =
         (blind && told.status.ok()) || (unknown && mutant_ == SegmentMutant::kUnknownKept);
     done(lie ? AsIfDone(tree_, *asked) : std::move(told));
+  });
+}
+
+void KeepingSource::Take(const TagDefinition& tag, int64_t size, TakeDone done) {
+  if (const Range kept = std::exchange(kept_[tag.name], {}); !kept.empty()) return done(kept);
+  if (mutant_ != SegmentMutant::kRangesReserved) return source_.Take(tag, size, std::move(done));
+  source_.Take(tag, 2 * size, [this, name = tag.name, done = std::move(done)](Result<Range> range) {
+    if (range.ok() && range->size() > 1) {
+      const int64_t middle = range->begin + range->size() / 2;
+      kept_[name] = {middle, std::exchange(range->end, middle)};
+    }
+    done(std::move(range));
+  });
+}
+
+void KeepingSource::GiveBack(const TagDefinition& tag, Range tail, GiveBackDone done) {
+  if (mutant_ == SegmentMutant::kRangesReserved) return done(Conflict("a range is reserved"));
+  if (mutant_ == SegmentMutant::kTailsKept) {
+    kept_[tag.name] = tail;
+    return done({});
+  }
+  source_.GiveBack(tag, tail, [this, name = tag.name, tail, done = std::move(done)](Status status) {
+    if (status.ok()) kept_[name] = tail;
+    done(std::move(status));
   });
 }
 

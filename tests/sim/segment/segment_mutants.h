@@ -13,14 +13,15 @@
 #include "server/issue/segment/range_source.h"
 #include "server/issue/segment/range_store.h"
 #include "server/store/ledger.h"
+#include "server/store/registry_source.h"
 #include "tests/sim/sim_program.h"
 #include "tests/support/registry/forwarding_coordinator.h"
 #include "tests/support/registry/memory_coordinator.h"
 
 namespace firn {
 
-// Errors that a segment store could easily make, each injected at a seam, so that the product has
-// no switch for any of them.
+// Plausible implementation errors of a segment store. Each one is injected at a seam, so the
+// product contains no switch for any of them.
 enum class SegmentMutant {
   kNone,
   kUsedBeforeLedger,   // source: returns the store's pick without the ledger
@@ -42,7 +43,23 @@ enum class SegmentMutant {
   kLimitUnheeded,      // registry: the root says that ids of undefined tags are far off
   kEditStopsTag,       // process: every definition that cannot be served refuses the tag
   kUnsafeEditKept,     // process: such a definition never refuses the tag
+  kDocumentsIgnored,   // operator: a restore ignores the backups
+  // Of tags with buffer = owner:
+  kTermByOldClock,    // process: compares its term with the time of the last round
+  kTakeoverEarly,     // registry: other servers' windows are shown as a third of what they are
+  kTailsKept,         // source: keeps a tail that is given back, for the next request
+  kTailsTwice,        // source: keeps it and gives it back
+  kRangesReserved,    // source: reserves two ranges, the second one for the next request
+  kLaterCallsServed,  // connection: numbers of an answer go to calls that came after the request
+  kFormUnheeded,      // connection: a take has the form in which the owner serves the tag
 };
+
+// Returns whether only tags with buffer = owner expose it; whether it is one of KeepingSource.
+inline bool IsOfOwners(SegmentMutant mutant) { return mutant >= SegmentMutant::kTermByOldClock; }
+inline bool IsOfSource(SegmentMutant mutant) {
+  return mutant == SegmentMutant::kTailsKept || mutant == SegmentMutant::kTailsTwice ||
+         mutant == SegmentMutant::kRangesReserved;
+}
 
 inline constexpr MutantRow<SegmentMutant> kSegmentMutants[] = {
     {SegmentMutant::kUsedBeforeLedger, "used-before-ledger", "was issued twice"},
@@ -64,12 +81,21 @@ inline constexpr MutantRow<SegmentMutant> kSegmentMutants[] = {
     {SegmentMutant::kLimitUnheeded, "limit-unheeded", "among the ids of undefined tags"},
     {SegmentMutant::kEditStopsTag, "edit-stops-tag", "was stopped by an edit of its ranges"},
     {SegmentMutant::kUnsafeEditKept, "unsafe-edit-kept", "after an edit of its source"},
+    {SegmentMutant::kDocumentsIgnored, "documents-ignored", "was issued twice"},
+    {SegmentMutant::kTermByOldClock, "term-by-old-clock", "went to a call that began after"},
+    {SegmentMutant::kTakeoverEarly, "takeover-early", "went to a call that began after"},
+    {SegmentMutant::kTailsKept, "tails-kept", "went to a call that began after"},
+    {SegmentMutant::kTailsTwice, "tails-twice", "was issued twice"},
+    {SegmentMutant::kRangesReserved, "ranges-reserved", "went to a call that began after"},
+    {SegmentMutant::kLaterCallsServed, "later-calls-served", "went to a call that began after"},
+    {SegmentMutant::kFormUnheeded, "form-unheeded", "was issued as"},
 };
 
 // The write of a tag's node in a multi; null if there is none.
 Write* TagSet(std::vector<Write>& writes);
 
-// Between a ledger and the code that breaks requests: injects the registry's errors.
+// Sits between a ledger and the code that injects connection faults, and injects the mutants'
+// errors of the registry.
 class LedgerSeam final : public ForwardingCoordinator {
  public:
   // References must outlive it.
@@ -82,7 +108,7 @@ class LedgerSeam final : public ForwardingCoordinator {
  private:
   void TellTime(WriteDone& done);
 
-  std::map<std::string, std::string> served_;  // by path: what a reader with a watch has read
+  std::map<std::string, std::string> served_;  // last node read with a watch, by path
   const MemoryTree& tree_;
   const SegmentMutant mutant_;
 };
@@ -101,6 +127,36 @@ class ProcessClock final : public Clock {
   const Clock& wall_;
   const Clock& boot_;
   const Milliseconds& uncounted_;
+};
+
+// The boot clock as of the last round of the control loop.
+class RoundClock final : public Clock {
+ public:
+  explicit RoundClock(const Clock& clock) : clock_(clock), round_(clock.Boot()) {}
+
+  void BeginRound() { round_ = clock_.Boot(); }
+  WallMs Wall() const override { return clock_.Wall(); }
+  BootMs Boot() const override { return round_; }
+
+ private:
+  const Clock& clock_;
+  BootMs round_;
+};
+
+// A source that keeps numbers for the next request, which may come in another term.
+class KeepingSource final : public RangeSource {
+ public:
+  KeepingSource(Ledger& ledger, PostToControl control, SegmentMutant mutant)
+      : source_(ledger, std::move(control)), mutant_(mutant) {}
+
+  void Take(const TagDefinition& tag, int64_t size, TakeDone done) override;
+  void GiveBack(const TagDefinition& tag, Range tail, GiveBackDone done) override;
+  bool permits_no_buffer() const override { return false; }
+
+ private:
+  RegistrySource source_;
+  const SegmentMutant mutant_;
+  std::map<std::string, Range> kept_;  // by tag
 };
 
 // A source of dated tags that picks a period too early.

@@ -23,13 +23,14 @@ TagDefinition TagOf(const std::string& name, const std::string& store, int64_t s
   return tag;
 }
 
-// Ledgers stand in for databases only.
+// Sets whether the tag uses the registry's ledger while its store is unreachable. Only tags of a
+// database can.
 void LetStandIn(TagDefinition& tag, bool stands_in) {
   const bool may = tag.store != "registry" && tag.buffer == TagBuffer::kDouble;
   tag.when_store_is_away = may && stands_in ? StoreAway::kLedger : StoreAway::kRefuse;
 }
 
-// A store that no server has.
+// A store that no server has configured.
 constexpr char kNowhere[] = "nowhere";
 
 // Returns whether no server can serve it.
@@ -76,7 +77,8 @@ void SegmentOperator::Connect() {
   Require(registry_->Connect(Milliseconds(1'000)).ok(), "no session");
 }
 
-void SegmentOperator::MakeCluster() {
+void SegmentOperator::MakeCluster(bool ordered) {
+  ordered_ = ordered;
   Connect();
   ClusterMeta meta;
   meta.uuid = kSimUuid;
@@ -102,6 +104,9 @@ void SegmentOperator::MakeCluster() {
   LetStandIn(data, OneIn(2));
   Create(std::move(data));
   Create(TagOf("raw", "registry", step, TagBuffer::kNone));
+  const bool keeps = IsOfSource(shared_.mutant);
+  if (ordered_) Create(TagOf("order", keeps ? "keeping" : "registry", step, TagBuffer::kOwner));
+  for (int i = 0; ordered_ && i < 4; ++i) shared_.names.emplace_back("order");  // more calls
   Create(DatedTag("day"));
   TagDefinition first{.name = "default", .strategy = "snowflake"};
   if (!serves_undefined_ && OneIn(2)) Obfuscate(first);
@@ -112,7 +117,7 @@ void SegmentOperator::MakeCluster() {
 
 std::string SegmentOperator::AnyZone() { return kZones.at(shared_.dice.Below(kZones.size())); }
 
-// With few digits, periods are used up.
+// Returns a dated tag with few digits, so that its periods are used up.
 TagDefinition SegmentOperator::DatedTag(const std::string& name) {
   TagDefinition tag{.name = name, .strategy = "dated"};
   tag.digits = OneIn(3) ? 6 : OneIn(2) ? 4 : 3;
@@ -125,7 +130,7 @@ TagDefinition SegmentOperator::DatedTag(const std::string& name) {
   return tag;
 }
 
-// Called before the write: numbers may be issued at that very moment.
+// Records the definition before it is written, because numbers may be issued as soon as it is.
 void SegmentOperator::Define(const TagDefinition& tag) {
   shared_.oracle.Define(tag.name);
   shared_.periods.Define(tag);
@@ -145,7 +150,7 @@ WallMs SegmentOperator::BeforeMidnight() {
 }
 
 void SegmentOperator::Create(TagDefinition tag) {
-  // Called before the write as well: calls may arrive at that very moment.
+  // Also before the write, because calls may arrive as soon as it is done.
   if (std::find(shared_.names.begin(), shared_.names.end(), tag.name) == shared_.names.end()) {
     shared_.names.push_back(tag.name);
   }
@@ -158,16 +163,17 @@ void SegmentOperator::Create(TagDefinition tag) {
   last_[tag.name] = std::move(tag);
 }
 
-// At times the new tag has the name of a deleted one, and a form of its own.
+// Creates a tag, sometimes with the name of a deleted tag and another form.
 void SegmentOperator::CreateFresh() {
   const bool again = !deleted_.empty() && !OneIn(3);
   const std::string name = again ? std::exchange(deleted_, "") : "fresh" + std::to_string(fresh_++);
-  if (const Result<StoredTag> back = store_->Read(name); back.ok()) {  // the registry went back
+  if (const Result<StoredTag> back = store_->Read(name); back.ok()) {  // after a rollback
     last_[name] = back->tag();
     return;
   }
   TagDefinition tag = TagOf(name, OneIn(3) ? "database" : "registry",
                             static_cast<int64_t>(1 + shared_.dice.Below(40)), TagBuffer::kDouble);
+  if (ordered_ && OneIn(3)) tag.buffer = TagBuffer::kOwner;
   if (OneIn(4)) tag = DatedTag(name);
   tag.start = 1;
   LetStandIn(tag, OneIn(2));
@@ -187,7 +193,7 @@ void SegmentOperator::Delete(const std::string& name) {
   deleted_ = name;
 }
 
-// Records every number that was issued of it.
+// Deletes a tag, even if its numbers were issued.
 void SegmentOperator::DeleteAnyhow(const std::string& name) {
   const Result<StoredTag> stored = store_->Read(name);
   if (!stored.ok()) return;
@@ -212,7 +218,7 @@ void SegmentOperator::EditForm(TagDefinition& tag) {
     tag.plugins.clear();
     tag.obfuscate_width = 0;
     tag.obfuscate_key = tag.obfuscate_check = "";
-  } else if (tag.buffer != TagBuffer::kNone) {
+  } else if (!IsRisingTag(tag.name)) {
     Obfuscate(tag);
   }
 }
@@ -224,20 +230,21 @@ void SegmentOperator::EditRest(TagDefinition& tag) {
     tag.zone = AnyZone();
   } else if (IsUnservable(tag) && OneIn(2)) {
     Correct(tag);
-  } else if (tag.strategy == "segment" && tag.name != "raw" && OneIn(4)) {
+  } else if (tag.strategy == "segment" && !IsRisingTag(tag.name) && OneIn(4)) {
     EditIntoUnservable(tag);
   } else if (tag.HasLedger()) {
     tag.step = static_cast<int64_t>(1 + shared_.dice.Below(40));
     tag.step_max = tag.step * 8;
     if (OneIn(4)) tag.start = std::max<int64_t>(1, shared_.oracle.Highest(tag.name) + 1);
-    if (OneIn(4) && tag.name != "raw") tag.store = OneIn(2) ? "database" : "registry";
+    if (OneIn(4) && !IsRisingTag(tag.name)) tag.store = OneIn(2) ? "database" : "registry";
     LetStandIn(tag, OneIn(2));
-    if (OneIn(4) && tag.name != "raw" && !tag.Dated())
+    if (OneIn(4) && !IsRisingTag(tag.name) && !tag.Dated())
       tag.store = OneIn(2) ? "database" : "registry";
   }
 }
 
-// As with --force. Servers continue with the earlier definition only if nothing but ranges changed.
+// Edits a tag as with --force. Servers keep the earlier definition only if nothing but ranges
+// changed.
 void SegmentOperator::EditIntoUnservable(TagDefinition& tag) {
   if (tag.store == "database" && !OneIn(3)) {
     if (OneIn(4)) tag.when_store_is_away = StoreAway::kRefuse;
@@ -249,7 +256,7 @@ void SegmentOperator::EditIntoUnservable(TagDefinition& tag) {
   if (OneIn(4)) tag.start = std::max<int64_t>(1, shared_.oracle.Highest(tag.name) + 1);
 }
 
-// A mutant's world has more of the edits that show it. Returns whether it made one.
+// In a mutant's world, makes more of the edits that expose the mutant. Returns whether it made one.
 bool SegmentOperator::EditForMutant() {
   const std::string name = newest_;
   const bool known = last_.contains(name);
@@ -302,7 +309,7 @@ bool SegmentOperator::Edit(bool may_delete) {
   return true;
 }
 
-// Refused edits change nothing, nor do edits of a frozen cluster.
+// Writes an edit. A refused edit, or an edit of a frozen cluster, changes nothing.
 void SegmentOperator::Change(const std::string& name, const TagDefinition& after) {
   const Result<StoredTag> stored = store_->Read(name);
   if (stored.ok() && CheckEdit(stored->tag(), WithLedgerOf(stored->tag(), after)).ok())
@@ -312,7 +319,8 @@ void SegmentOperator::Change(const std::string& name, const TagDefinition& after
   last_[name] = after;
 }
 
-// START as one of the servers prints it, or as an operator writes it who has no better information.
+// Returns the START arguments as one of the servers prints them, or as an operator without better
+// information writes them.
 std::vector<GivenTag> SegmentOperator::Words(const std::vector<ProviderReport>& reports) {
   std::vector<GivenTag> words;
   for (auto [name, tag] : last_) {
@@ -328,22 +336,50 @@ std::vector<GivenTag> SegmentOperator::Words(const std::vector<ProviderReport>& 
   return words;
 }
 
-void SegmentOperator::Restore(std::vector<ProviderReport> reports) {
-  shared_.registry_clock.SetRight();  // as the command requires
+bool SegmentOperator::TakeDocument() {
   Connect();
-  const std::vector<GivenTag> words = Words(reports);
-  ProviderReport& users = reports.emplace_back();
-  for (const auto& [name, tag] : last_) {
-    if (shared_.oracle.Highest(name) > 0) users.high[name] = shared_.oracle.Highest(name) + 1;
+  const Result<Backup> document = ReadBackup(*registry_, "/firn/sim", shared_.clock.Wall());
+  if (!document.ok()) {
+    shared_.trace("no backup: " + document.status().message());
+    return false;
+  }
+  document_ = *document;
+  return true;
+}
+
+void SegmentOperator::Restore(bool document, std::vector<ProviderReport> reports) {
+  shared_.periods.NoteClock();
+  shared_.registry_clock.SetRight();  // as the command requires
+  shared_.periods.NoteClock();
+  Connect();
+  LedgerFacts known;
+  std::vector<GivenTag> words;
+  if (document) {
+    if (shared_.mutant != SegmentMutant::kDocumentsIgnored) {
+      known.documents = {document_};
+      known.backup = document_;
+    }
+  } else {
+    words = Words(reports);
+    ProviderReport& users = reports.emplace_back();
+    for (const auto& [name, tag] : last_) {
+      if (shared_.oracle.Highest(name) > 0) users.high[name] = shared_.oracle.Highest(name) + 1;
+    }
+    known.reports = std::move(reports);
   }
   Output told;
   RestoreFacts facts{.now = shared_.clock.Wall(), .workers = 1};
   facts.tags = [&](const MetaAsRead& frozen) {
-    return RestoreTags(*registry_, frozen, words, {.reports = reports}, told);
+    return RestoreTags(*registry_, frozen, words, known, told);
   };
   const auto restored = RestoreCluster(*registry_, facts, shared_.dice);
   shared_.trace(told.text + restored.status().message());
   Require(restored.ok() && !told.wrong, "not restored");
+  if (!document) return;
+  // A deleted tag stays deleted if the document shows none of its numbers. The others may have the
+  // document's definition, which is older than the operator's last one.
+  std::erase_if(last_, [&](const auto& tag) { return !store_->Read(tag.first).ok(); });
+  for (auto& [name, tag] : last_) tag = store_->Read(name)->tag();
 }
 
 void SegmentOperator::CorrectAll() {

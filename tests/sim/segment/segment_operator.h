@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "registry/cluster/tag_store.h"
+#include "registry/operate/backup.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "registry/servers/provider.h"
 #include "tests/sim/segment/segment_host.h"
@@ -20,22 +21,27 @@ namespace firn {
 inline constexpr std::string_view kSimUuid = "6f9619ff-8b86-4d11-b42d-00c04fc964ff";
 
 // The operator of a simulation: creates the cluster and its tags, edits them while they are served,
-// deletes some by hand, and restores what was lost, with the code of the commands and the knowledge
-// of an operator.
+// deletes some by hand, and restores lost data, with the code of the commands and the knowledge of
+// an operator.
 class SegmentOperator {
  public:
   explicit SegmentOperator(SegmentShared& shared) : shared_(shared) {}
 
-  void MakeCluster();
+  // `ordered`: with tags whose numbers have owners.
+  void MakeCluster(bool ordered);
 
-  // Edits some tag, or creates one. Returns false if a node was deleted, which loses data; only
-  // where that is permitted.
+  // Runs `firn backup`. Returns whether it succeeded.
+  bool TakeDocument();
+
+  // Edits some tag, or creates one. If `may_delete`, it may also delete a tag's node, which loses
+  // data. Then returns false.
   bool Edit(bool may_delete);
 
   // Restores like `firn restore`: from the tree, the reports of running servers, the highest number
   // of each tag that its users have (--set=TAG.high), and each tag's last definition with the
-  // highest number that one of the servers knows. The gap is the smallest possible one.
-  void Restore(std::vector<ProviderReport> reports);
+  // highest number that one of the servers knows. The gap is the smallest possible one. `document`:
+  // a document of the registry as it was at the loss replaces all but the tree.
+  void Restore(bool document, std::vector<ProviderReport> reports);
 
   // Returns a moment shortly before the next midnight of some dated tag's zone.
   WallMs BeforeMidnight();
@@ -68,15 +74,16 @@ class SegmentOperator {
   bool OneIn(uint64_t n) { return shared_.dice.Below(n) == 0; }
 
   SegmentShared& shared_;
-  // Connects for one verb: a loss of data may end sessions.
+  // A connection for one verb only, because a loss of data may end sessions.
   std::optional<MemoryCoordinator> memory_{};
   std::optional<BlockingCoordinator> registry_{};
   std::optional<TagStore> store_{};
-  bool serves_undefined_ = false;
+  bool serves_undefined_ = false, ordered_ = false;
   std::map<std::string, TagDefinition> last_;  // last definitions
-  std::string newest_{};                       // the tag whose form stays free the longest
-  std::string deleted_{};                      // a name that may be used again
-  int fresh_ = 0;                              // number of invented names
+  std::string newest_{};   // the newest tag, whose form is most likely not fixed yet
+  std::string deleted_{};  // a name that may be used again
+  int fresh_ = 0;          // number of invented names
+  Backup document_;
 };
 
 }  // namespace firn

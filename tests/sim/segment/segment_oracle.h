@@ -12,25 +12,26 @@ namespace firn {
 // Records every number of every tag that any process issues, and throws a Violation if one is
 // issued twice.
 //
-// It also knows in which form a tag's ids were issued: no tag has two forms. Ids of a clock are
+// It also records the form of a tag's ids, and throws if a tag has two forms. Snowflake ids are
 // even before they are obfuscated, and odd afterwards.
 //
-// For tags without a buffer it also knows the highest number of an answered call: a call that
-// begins afterwards must get larger ones.
+// For tags without a buffer, it also records the highest number of an answered call: a call that
+// begins afterwards must get larger numbers.
 class NumberOracle {
  public:
-  // The number above which a call of the tag must be answered.
+  // Returns the number above which the numbers of a call that begins now must be.
   int64_t Highest(const std::string& tag) { return tags_[tag].highest; }
 
   void Record(const std::string& tag, int64_t number, int64_t beyond);
 
-  // `text`: the text of 0 in the tag's form, as the served call has it.
+  // `text`: the text of 0 in the form of the served call.
   void RecordText(const std::string& tag, const std::string& text);
 
-  // The operator has defined the tag or, without a name, permits all tags to be served.
+  // Records that the operator has defined the tag or, without a name, permits all tags to be
+  // served.
   void Define(const std::string& tag = "") { defined_.insert(tag); }
-  // The operator has deleted the tag: none of its numbers may be issued, unless the registry goes
-  // back.
+  // Records that the operator has deleted the tag. None of its numbers may be issued, unless the
+  // registry is rolled back.
   void Delete(const std::string& tag) {
     defined_.erase(tag);
     deleted_.insert(tag);

@@ -4,7 +4,7 @@
 
 namespace firn {
 
-// A promise about segment numbers was broken: thrown where it is detected; ends the seed.
+// A broken promise about segment numbers. Thrown where it is detected; ends the seed.
 class SegmentViolation : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

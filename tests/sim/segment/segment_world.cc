@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "common/base/cat.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
 #include "tests/sim/segment/segment_violation.h"
@@ -16,7 +17,8 @@ constexpr int kSteps = 3'000;
 // Pauses at the end; longer than a month, and far below a leap that requires an operator.
 constexpr Milliseconds kRest = kADay * 40;
 
-// A day of the years in which the operator's zones changed their clocks in every way.
+// Returns a random day of the years in which the operator's zones changed their clocks in all
+// supported ways.
 WallMs SomeDay(SeededEntropy& dice) {
   return WallMs(1'330'000'000'000) + kADay * static_cast<int64_t>(dice.Below(4'500));
 }
@@ -30,6 +32,7 @@ SegmentWorld::SegmentWorld(uint64_t seed, SegmentMutant mutant, const SimArgumen
       registry_clock_(clock_),
       tree_(registry_clock_),
       periods_(registry_clock_, clock_),
+      peers_(clock_, dice_, mutant),
       shared_{.clock = clock_,
               .registry_clock = registry_clock_,
               .tree = tree_,
@@ -37,9 +40,11 @@ SegmentWorld::SegmentWorld(uint64_t seed, SegmentMutant mutant, const SimArgumen
               .oracle = oracle_,
               .periods = periods_,
               .dice = dice_,
+              .peers = peers_,
               .mutant = mutant,
               .trace = [this](const std::string& what) { Trace(what); }},
       loses_data_(!OneIn(3)),
+      ordered_(OneIn(2) || IsOfOwners(mutant)),
       sets_clocks_(OneIn(3) || mutant == SegmentMutant::kNeverContradicts),
       fault_dice_(std::make_unique<SeededEntropy>(seed ^ 0x5eed)) {
   const int busy = OneIn(3) ? 0 : 20;  // some worlds lose almost no messages
@@ -52,9 +57,11 @@ SegmentWorld::SegmentWorld(uint64_t seed, SegmentMutant mutant, const SimArgumen
             .late_max = Milliseconds(3'000),
             .time_limit = Milliseconds(200)};
   operator_ = std::make_unique<SegmentOperator>(shared_);
-  operator_->MakeCluster();
+  operator_->MakeCluster(ordered_);
   const uint64_t count = 1 + dice_.Below(4);
-  for (uint64_t i = 0; i < count; ++i) hosts_.push_back(std::make_unique<SegmentHost>(shared_));
+  for (uint64_t i = 0; i < count; ++i) {
+    hosts_.push_back(std::make_unique<SegmentHost>(shared_, Cat("10.0.0.", i + 1, ":7609")));
+  }
 }
 
 SegmentWorld::~SegmentWorld() = default;
@@ -64,19 +71,24 @@ SimCounts SegmentWorld::Counts() const {
           {"numbers", static_cast<int64_t>(oracle_.given())},
           {"wasted", shared_.wasted},
           {"losses", shared_.losses},
+          {"takeovers", shared_.takeovers},
           {"periods", static_cast<int64_t>(periods_.periods())}};
 }
 
 void SegmentWorld::Run() {
-  for (int i = 0; i < kSteps; ++i) Step();
-  // A mutant that prevents service would have to be waited for, and is caught by other violations.
+  for (int i = 0; i < (ordered_ ? 2 : 1) * kSteps; ++i) Step();
+  // Mutants are caught by other violations. For one that prevents service, this check would only
+  // wait.
   if (shared_.mutant == SegmentMutant::kNone) DemandService();
 }
 
 void SegmentWorld::Step() {
   ++steps_;
   clock_.Advance(Milliseconds(static_cast<int64_t>(dice_.Below(20))));
+  peers_.Run();
   SegmentHost& host = AnyHost();
+  if (host.paused()) return;
+  if (host.Continues()) host.Serve();
   if (!host.up() && OneIn(20)) {
     host.Start(SeededFaults(*fault_dice_, rates_));
     if (OneIn(4)) host.Disconnect();  // a start without the registry
@@ -91,17 +103,37 @@ void SegmentWorld::Step() {
   if (restore_in_ == 0 && OneIn(60) && !operator_->Edit(loses_data_)) Lose();
 }
 
+// Owners need some seconds, so there is more time between two faults.
+void SegmentWorld::StrikeOrder(SegmentHost& host) {
+  switch (dice_.Below(4)) {
+    case 0:
+      Trace("pause");
+      return host.Pause(Milliseconds(dice_.Below(8'000)));
+    case 1:
+      Trace("cut off from each other");
+      return peers_.CutOff(AnyHost().address(), host.address());
+    case 2:
+      return peers_.Mend();
+    default:
+      return host.Reconnect();
+  }
+}
+
 void SegmentWorld::Strike() {
   SegmentHost& host = AnyHost();
+  if (ordered_ && !OneIn(3)) return OneIn(2) ? StrikeOrder(host) : void();
   switch (dice_.Below(12)) {
     case 0:
       Trace("kill");
       return host.Kill();
     case 1:
       Trace("clean stop");
+      if (host.paused()) return;
       for (int i = 0; i < 50 && !host.Stop(); ++i) {
         clock_.Advance(Milliseconds(20));
-        for (const auto& one : hosts_) one->Round();
+        for (const auto& one : hosts_) {
+          if (!one->paused()) one->Round();
+        }
       }
       return host.Kill();
     case 2:
@@ -143,7 +175,8 @@ void SegmentWorld::Sleep() {
   shared_.slept += nap;
 }
 
-// Sets the registry's clock alone, or all clocks alike. The servers contradict a lead of 300 days.
+// Steps all clocks by the same time, or steps, drifts or corrects the registry's clock. The servers
+// contradict a lead of 300 days.
 void SegmentWorld::SetClocks() {
   if (!sets_clocks_) return;
   const auto off = static_cast<int64_t>(dice_.Below(4 * 3'600'000)) - 2 * 3'600'000;
@@ -175,12 +208,14 @@ void SegmentWorld::SetClocks() {
 
 void SegmentWorld::RollBackRegistry() {
   Trace("the registry goes back");
+  if (OneIn(2)) documented_ = operator_->TakeDocument();
   tree_.Load(*backup_);
   backup_.reset();
   Lose();
 }
 
-// No ranges are taken between the loss and the freeze: there is no guarantee for them.
+// Loses data of the registry. Servers take no ranges between the loss and the freeze, because there
+// is no guarantee for such ranges.
 void SegmentWorld::Lose() {
   Trace("data are lost");
   ++shared_.losses;
@@ -195,17 +230,20 @@ void SegmentWorld::Restore() {
   for (const auto& host : hosts_) {
     if (const auto report = host->Report()) reports.push_back(*report);
   }
-  operator_->Restore(std::move(reports));
+  operator_->Restore(std::exchange(documented_, false), std::move(reports));
   shared_.gap = false;
 }
 
-// After the end of all faults every host must serve every tag within ten minutes of work. Weeks
-// pass in between, since periods may be used up.
+// Requires that after the end of all faults every host serves every tag within ten minutes of work.
+// Weeks pass in between, because periods may be used up.
 void SegmentWorld::DemandService() {
   if (restore_in_ > 0) Restore();
   restore_in_ = 0;
   database_.away = false;
+  peers_.Mend();
+  periods_.NoteClock();
   registry_clock_.SetRight();
+  periods_.NoteClock();
   for (const auto& host : hosts_) {
     if (!host->up()) host->Start({});
     host->EndFaults();
@@ -218,6 +256,7 @@ void SegmentWorld::DemandService() {
     clock_.Advance(Milliseconds(10));
     if (is_frozen() && i % 1'000 == 0) Restore();  // a late reading detected the loss again
     if (i % 1'000 == 0) operator_->CorrectAll();
+    peers_.Run();
     for (const auto& host : hosts_) {
       host->Round();
       host->Serve();

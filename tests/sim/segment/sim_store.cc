@@ -18,14 +18,14 @@ Result<Range> SimStore::Advance(const TagDefinition& tag, int64_t at_least, int6
       next = range.end;
       return Unknown("the answer was lost");
     case 2:
-      // Its row was set from the highest id of a tag of that name.
+      // The row was set above the highest id of a tag with this name.
       if (shared_.undefined_from) {
         const int64_t beyond = std::max(at_least, *shared_.undefined_from);
         return Range{beyond, beyond + size};
       }
       break;
     case 3:
-      // The row was raised to the ledger first.
+      // The first request has raised the row to the ledger.
       next = range.begin;
       return Unavailable("the second request was lost");
     case 4:

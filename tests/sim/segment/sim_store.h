@@ -8,8 +8,8 @@
 
 namespace firn {
 
-// One host's connection to the database. It loses requests and answers, executes a command after
-// the client has given up, raises a row without giving its numbers away, and rolls a take back.
+// A host's connection to the database. It loses requests and answers, executes a command after the
+// client's timeout, raises a row without returning its numbers, and rolls back a take.
 class SimStore final : public RangeStore {
  public:
   explicit SimStore(SegmentShared& shared) : shared_(shared) {}

@@ -46,6 +46,7 @@ HostTags::HostTags(Coordinator& registry, Strategy& snowflake, uint64_t seed, Mu
     return std::shared_ptr<Strategy>(std::shared_ptr<void>(), &snowflake);
   };
   if (!catalogue_.AddStrategy("snowflake", give).ok()) Die("no strategy");
+  follower_.OnServed([this](const TagDefinition& tag) { has_read_ |= tag.name == kFirstTag; });
 }
 
 HostTags::~HostTags() = default;
@@ -53,7 +54,7 @@ HostTags::~HostTags() = default;
 void HostTags::Tick(BootMs now) { follower_.Tick(now); }
 
 std::optional<Refusal> HostTags::WhyNotDefault() const {
-  if (!follower_.whole() || issuer_.Resolve(kFirstTag) == nullptr) return std::nullopt;
+  if (!has_read_) return std::nullopt;
   return issuer_.WhyNot(std::string(kFirstTag));
 }
 

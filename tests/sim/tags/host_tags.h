@@ -13,8 +13,8 @@
 
 namespace firn {
 
-// The tags of a simulated process beside its claim: the product's follower and issuer, with the
-// same connection to the registry. Owned by one thread.
+// The tags of a simulated process: the product's follower and issuer, with the same connection to
+// the registry as its claim. Owned by one thread.
 class HostTags {
  public:
   // References must outlive it. `snowflake` issues under the process's claims.
@@ -23,7 +23,8 @@ class HostTags {
 
   void Tick(BootMs now);
 
-  // Why a call for the tag `default` would be refused; nothing while the tags are unread.
+  // Returns why a call for the tag `default` would be refused, or nullopt before this process has
+  // read the tag. A process can have read the registry before a restore re-created the tag.
   std::optional<Refusal> WhyNotDefault() const;
 
  private:
@@ -36,6 +37,7 @@ class HostTags {
   Catalogue catalogue_;
   Issuer issuer_;
   TagFollower follower_;
+  bool has_read_ = false;
 };
 
 }  // namespace firn

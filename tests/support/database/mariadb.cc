@@ -184,7 +184,7 @@ Result<std::unique_ptr<SqlServer>> MariaDb::StartReplica() {
   FIRN_TRY(replica->Run(
       "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT=" + std::to_string(port()) +
       ", MASTER_USER='copier', MASTER_PASSWORD='another', MASTER_LOG_FILE='bin.000001',"
-      " MASTER_LOG_POS=4, MASTER_CONNECT_RETRY=1"));
+      " MASTER_LOG_POS=4, MASTER_CONNECT_RETRY=1, MASTER_SSL=0, MASTER_SSL_VERIFY_SERVER_CERT=0"));
   FIRN_TRY(replica->Run("START SLAVE"));
   return replica;
 }

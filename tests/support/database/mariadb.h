@@ -33,7 +33,7 @@ class MariaDb final : public SqlServer {
   Status AwaitReady();
   std::vector<std::string> Command() const;
 
-  std::vector<std::string> tls_flags_;
+  std::vector<std::string> tls_flags_{"--skip-ssl"};  // a later MariaDB makes a certificate itself
 };
 
 }  // namespace firn

@@ -146,6 +146,7 @@ void FaultyCoordinator::Notify(Token token) {
 }
 
 void FaultyCoordinator::OnInnerSession(SessionEvent event) {
+  if (event.kind == SessionEvent::Kind::kExpired) LosePending();
   if (!orphan_) news_.emplace_back(event);
 }
 
@@ -230,13 +231,17 @@ void FaultyCoordinator::Deliver(Pending& request) {
 void FaultyCoordinator::Disconnect() {
   if (!connected_) return;
   connected_ = announce_ = false;
+  LosePending();
+  if (!orphan_) news_.emplace_back(SessionEvent{SessionEvent::Kind::kDisconnected});
+}
+
+void FaultyCoordinator::LosePending() {
   const BootMs now = clock_.Boot();
   for (Pending& request : pending_) {
     request.lost = true;
     request.answer_at = now;
   }
   waiting_.clear();
-  if (!orphan_) news_.emplace_back(SessionEvent{SessionEvent::Kind::kDisconnected});
 }
 
 void FaultyCoordinator::Reconnect() {

@@ -26,8 +26,9 @@ namespace firn {
 //  1. Requests reach the inner coordinator in the order of the calls, each not before its delay is
 //     over; a late write is the exception.
 //  2. Every request is answered once, when its own delay is over; answers may overtake each other.
-//  3. A disconnection answers all waiting requests at once, kUnknown or kUnavailable; requests that
-//     had not reached the inner coordinator never will, except late writes.
+//  3. A disconnection and the end of a session answer all waiting requests at once, kUnknown or
+//     kUnavailable; requests that had not reached the inner coordinator never will, except late
+//     writes.
 //  4. While disconnected, the inner coordinator's events are held back: an expiry shows afterwards.
 //  5. A late write is not applied if its session has ended meanwhile.
 //
@@ -117,6 +118,7 @@ class FaultyCoordinator final : public Coordinator {
   void OnNotice(Token token);
   void Notify(Token token);
   void OnInnerSession(SessionEvent event);
+  void LosePending();
   void Announce(size_t news_before);
   Pending* Find(Token token);
   int DeliverDue();

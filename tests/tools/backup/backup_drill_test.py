@@ -168,24 +168,13 @@ class BackupDrillTest(unittest.TestCase):
 
     # ---- the losses ------------------------------------------------------------------------------
 
-    def wipe(self):
-        self.zookeeper.kill()
-        shutil.rmtree(f"{self.folder}/zk/data")
-        os.makedirs(f"{self.folder}/zk/data")
-        self.zookeeper.start()
-
-    def copy_zookeeper(self):
-        self.zookeeper.kill()
-        shutil.copytree(f"{self.folder}/zk/data", f"{self.folder}/kept")
-        self.zookeeper.start()
-
     def test_every_section_with_commands_is_tried(self):
         self.assertEqual([BACKUP, *LOSSES], [title for title, lines in sections().items() if lines])
 
     def test_a_wipe_while_a_server_runs(self):
         before = self.nodes()
         self.take_beyond_the_gap()
-        self.wipe()
+        self.zookeeper.put_back(copy=False)
         said = self.run_section("The registry was wiped")
         self.assertIn("nothing was changed (--dry_run)", said)
         self.assertIn("tag order is re-created from the backup, above the servers' reports", said)
@@ -194,7 +183,7 @@ class BackupDrillTest(unittest.TestCase):
     def test_a_wipe_while_no_server_runs(self):
         before = self.nodes()
         self.server.drain()
-        self.wipe()
+        self.zookeeper.put_back(copy=False)
         said = self.run_section("The registry was wiped")
         self.assertIn("tag order is known from the backup alone", said)
         self.server.start()
@@ -202,14 +191,11 @@ class BackupDrillTest(unittest.TestCase):
 
     def test_a_roll_back_with_all_servers_stopped(self):
         before = self.nodes()
-        self.copy_zookeeper()
+        self.zookeeper.copy()
         self.server.await_ready()
         self.take_beyond_the_gap()
         self.server.drain()
-        self.zookeeper.kill()
-        shutil.rmtree(f"{self.folder}/zk/data")
-        shutil.move(f"{self.folder}/kept", f"{self.folder}/zk/data")
-        self.zookeeper.start()
+        self.zookeeper.put_back()
         said = self.run_section("The registry was rolled back")
         self.finish(said, before)
 
@@ -225,7 +211,7 @@ class BackupDrillTest(unittest.TestCase):
     def test_an_init_in_place_of_a_lost_cluster(self):
         before, lost = self.nodes(), self.uuid()
         self.take(300)
-        self.wipe()
+        self.zookeeper.put_back(copy=False)
         # A server of the lost cluster may freeze the new one before it is complete.
         subprocess.run([f"{BIN}/firn", "init", "--brand-new", "--force", "--workers=4",
                         f"--registry={self.registry}"], check=False, stdout=subprocess.DEVNULL,

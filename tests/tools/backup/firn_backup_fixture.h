@@ -10,7 +10,7 @@
 
 namespace firn {
 
-// A cluster with tags, of which backups are made, and which is lost.
+// A cluster with tags, from which tests make backups, and whose data they lose.
 class FirnBackupTest : public FirnClusterTest {
  protected:
   void Make() {
@@ -32,7 +32,7 @@ class FirnBackupTest : public FirnClusterTest {
     std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  // Writes a file that no backup overwrites.
+  // Writes `text` to a file that no backup overwrites, and returns its path.
   std::string Keep(const std::string& text) {
     const std::string path = folder_ / "edited.json";
     std::ofstream(path) << text;

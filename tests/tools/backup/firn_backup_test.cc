@@ -1,5 +1,5 @@
-// Tests `firn backup` and `firn restore --from` on a directory registry: what a file contains,
-// which files are refused, and what a restore makes of one.
+// Tests `firn backup` and `firn restore --from` on a directory registry: the contents of a file,
+// the refusal of files, and the cluster that a restore creates from one.
 
 #include <string>
 #include <vector>
@@ -40,7 +40,8 @@ TEST_F(FirnBackupTest, RecreatesAWipedClusterWithItsSettingsAndTags) {
   EXPECT_EQ(Firn({"tags", "create", "later", "start=1"}).exit_code, 0) << "ids_since is known";
 }
 
-// A server with a larger window may be cut off and still issue, up to a bound so far ahead.
+// A disconnected server with a larger window may still issue ids up to a bound that is this far
+// ahead.
 TEST_F(FirnBackupTest, TheFloorIsThreeOfTheLargestRecordedWindowsAhead) {
   Make();
   constexpr int64_t kWindowMs = 5'400'000;
@@ -107,7 +108,8 @@ TEST_F(FirnBackupTest, KeepsEditsAndDeletionsThatAreNewerThanTheBackup) {
   EXPECT_EQ(Firn({"tags", "show", "draft"}).exit_code, 4);
 }
 
-// The registry went back to before an edit of the form, after which numbers were issued.
+// The registry was rolled back to a state before an edit of the form. Numbers were issued after the
+// edit.
 TEST_F(FirnBackupTest, TheFormInTheBackupCountsIfTheRegistryShowsNoNumber) {
   Make();
   FirnJson({"tags", "create", "day", "strategy=dated", "zone=UTC"});
@@ -127,8 +129,9 @@ TEST_F(FirnBackupTest, TheFormInTheBackupCountsIfTheRegistryShowsNoNumber) {
   EXPECT_EQ(FirnJson({"tags", "show", "day"}).at(0).at("strategy"), "segment");
 }
 
-// The registry went back to a deletion before which no number was issued: the numbers are later.
-TEST_F(FirnBackupTest, RecreatesADeletedTagOfWhichNumbersAreKnown) {
+// The registry was rolled back to a state in which the tag was deleted before it issued numbers.
+// The known numbers were issued later.
+TEST_F(FirnBackupTest, RecreatesADeletedTagIfItsNumbersAreKnown) {
   Make();
   for (const char* tag : {"seen", "saved"}) {
     FirnJson({"tags", "create", tag, "step=50", "step_max=400"});
@@ -144,7 +147,8 @@ TEST_F(FirnBackupTest, RecreatesADeletedTagOfWhichNumbersAreKnown) {
   EXPECT_EQ(HighOf("saved"), "6001");
 }
 
-// The registry went back between the two, so neither file has the higher number of both tags.
+// The registry was rolled back between the two backups, so neither file contains the higher number
+// of both tags.
 TEST_F(FirnBackupTest, SeveralFilesAreMergedInAnyOrder) {
   Make();
   const std::string first = Keep(Read(Backup()));
@@ -176,11 +180,6 @@ TEST_F(FirnBackupTest, UndoesAnInitThatReplacedAClusterByMistake) {
   EXPECT_EQ(HighOf("order"), "6001");
 }
 
-// The first run is refused after its freeze: a server reports a tag that the backup lacks.
-// A printed `--from=-` would wait for standard input.
-// The first run is refused after its freeze, as above.
-// Its arguments do not suffice, which it knows before it writes anything.
-// The server that reports the document's numbers restarts while the restore waits for reports.
 TEST_F(FirnBackupTest, ANumberAloneKeepsTheFormInTheBackup) {
   Make();
   const std::string path = Backup();
@@ -262,8 +261,6 @@ TEST_F(FirnBackupTest, PrintsTheSameDocumentWithoutAFile) {
   Wipe();
   EXPECT_EQ(FirnJson(RestoreFrom(Keep(printed.out))).at("from_backup").size(), 4u);
 }
-
-// No server runs, and no gap is known to suffice.
 
 }  // namespace
 }  // namespace firn

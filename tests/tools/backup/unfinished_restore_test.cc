@@ -1,4 +1,4 @@
-// Tests `firn restore` on a directory registry where a run is refused: what is left of it, and how
+// Tests refused runs of `firn restore` on a directory registry: the state that they leave, and how
 // a later run continues.
 
 #include <string>
@@ -15,6 +15,8 @@ namespace {
 
 using UnfinishedRestoreTest = FirnBackupTest;
 
+// The first run is refused after it has frozen the cluster, because a server reports a tag that the
+// backup lacks.
 TEST_F(UnfinishedRestoreTest, ASecondRunCompletesAnInterruptedUndoOfAnInit) {
   Make();
   const std::string path = Backup(), repeat = "--from=" + path;
@@ -42,6 +44,7 @@ TEST_F(UnfinishedRestoreTest, ASecondRunCompletesAnInterruptedUndoOfAnInit) {
   EXPECT_EQ(audit.at("faults").size(), 1u) << audit << "the provider that is not ephemeral";
 }
 
+// A printed command with `--from=-` would wait for standard input.
 TEST_F(UnfinishedRestoreTest, APrintedCommandHasAPlaceholderForAPastedDocument) {
   Make();
   const std::string path = Backup();
@@ -58,6 +61,8 @@ TEST_F(UnfinishedRestoreTest, APrintedCommandHasAPlaceholderForAPastedDocument) 
   FirnJson({"restore", "--from=" + path, "--set=late.strategy=segment"});
 }
 
+// The first run is refused after it has frozen the cluster, because a server reports a tag that the
+// backup lacks.
 TEST_F(UnfinishedRestoreTest, ALaterRunContinuesWithTheAnswersOfTheFirst) {
   Make();
   const std::string path = Backup();
@@ -82,6 +87,7 @@ TEST_F(UnfinishedRestoreTest, ALaterRunContinuesWithTheAnswersOfTheFirst) {
   EXPECT_EQ(HighOf("order"), "10002") << "the first run may have been completed and rolled back";
 }
 
+// The arguments do not suffice, which the command detects before it writes.
 TEST_F(UnfinishedRestoreTest, ARefusalLeavesAnIntactClusterUnfrozen) {
   Make();
   const std::string path = Backup();
@@ -91,6 +97,7 @@ TEST_F(UnfinishedRestoreTest, ARefusalLeavesAnIntactClusterUnfrozen) {
   EXPECT_FALSE(FirnJson({"audit"}, 1).at("cluster").at("frozen").boolean());
 }
 
+// The server that reports the document's numbers stops while the restore waits for reports.
 TEST_F(UnfinishedRestoreTest, AQuestionAfterTheWaitLeavesAnIntactClusterUnfrozen) {
   Make();
   auto known = ParseBackup(Read(Backup()));
@@ -109,6 +116,7 @@ TEST_F(UnfinishedRestoreTest, AQuestionAfterTheWaitLeavesAnIntactClusterUnfrozen
   EXPECT_FALSE(Cluster().at("frozen").boolean()) << restored.out << restored.err;
 }
 
+// No server runs, and no gap is known to suffice.
 TEST_F(UnfinishedRestoreTest, AFreezeByALedgerNeedsItsNumber) {
   Make();
   const std::string path = Backup();

@@ -89,7 +89,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(row(text, "not after a crash")[2], "BROKEN by kill-server")
         self.assertIn("Not measured.", text)
 
-    def test_a_run_that_was_not_possible_shows_nothing(self):
+    def test_a_run_that_was_not_possible_is_not_a_result(self):
         text = page([evidence.Run("clock-back", "not possible", "drill: clock-back requires the package libfaketime")])
         self.assertEqual(row(text, "a clock change")[1:], ["-", "not run"])
         self.assertEqual(row(text, "`clock-back`")[-1], "not possible")

@@ -29,7 +29,7 @@ struct DrillMark {
   std::string what;
 };
 
-// The ids of one machine id, as far as ids name theirs.
+// The ids that contain one machine id.
 struct DrillMachine {
   uint64_t ids = 0;
   int64_t highest = 0;
@@ -45,9 +45,10 @@ class DrillRecord {
   // Keeps the first `ids_max` ids, to check them for duplicates.
   DrillRecord(const Layout& layout, size_t ids_max) : layout_(layout), ids_max_(ids_max) {}
 
-  // Adds the calls of one second. They must have begun after all earlier calls ended, so each
-  // machine id's ids must be above its earlier ids. Checks this only for ids whose time, by the
-  // layout, is within a day of `now`: numbers of segment tags do not contain a machine id.
+  // Adds the calls of one second, which must have begun after all earlier calls ended. Counts ids
+  // that are not above the earlier ids of their machine id, but only if the id's time, by the
+  // layout, is within a day of `now`: numbers of segment tags contain neither a time nor a machine
+  // id.
   void Add(double at_s, const ClientLoadReport& report, WallMs now);
   // Marks beyond kMarksMax are dropped.
   void Mark(double at_s, std::string what);
@@ -55,7 +56,7 @@ class DrillRecord {
   const std::vector<DrillSecond>& seconds() const { return seconds_; }
   const std::vector<DrillMark>& marks() const { return marks_; }
   const std::map<uint32_t, DrillMachine>& machines() const { return machines_; }
-  // Distinct sentences, and in how many seconds each was the first failure.
+  // Distinct failure messages, and the number of seconds in which each was the first failure.
   const std::map<std::string, int>& reasons() const { return reasons_; }
 
   uint64_t calls() const { return calls_; }
@@ -65,7 +66,7 @@ class DrillRecord {
   uint64_t judged() const { return judged_; }  // ids whose order was checked
   uint64_t out_of_order() const { return out_of_order_; }
   double longest_ms() const;
-  // Returns how many of the kept ids repeat another one. Sorts them.
+  // Returns the number of kept ids that are duplicates. Sorts the kept ids.
   uint64_t CountDuplicates();
 
  private:

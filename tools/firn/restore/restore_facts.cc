@@ -82,8 +82,8 @@ Result<LayoutChoice> LayoutOf(const RestoreOptions& options) {
   return LayoutChoice{layout, split};
 }
 
-// Returns kConflict if the registry, the documents and the command differ in what is fixed for a
-// cluster's life: ids rely on it.
+// Returns kConflict if the registry, the documents and the command differ in a setting that is
+// fixed for a cluster's life. Ids rely on these settings.
 Status CheckFixed(const RestoreOptions& options, const Audit& audit, bool others) {
   std::optional<Backup> known = options.call.ledgers.backup;
   const bool has_registry = audit.meta && !others;
@@ -111,14 +111,15 @@ Status CheckFixed(const RestoreOptions& options, const Audit& audit, bool others
   return agree(*known, command).WithContext("the cluster and this command");
 }
 
-// The machine ids of the cluster as it will be.
+// Returns the split of machine ids that the cluster will have after the restore.
 Result<RackSplit> SplitOf(const Audit& audit, bool replaced, const LayoutChoice& choice) {
   if (!audit.meta || replaced) return choice.split;
   FIRN_ASSIGN(const Layout layout, Layout::Parse(audit.meta->layout));
   return RackSplit::Make(layout, audit.meta->rack_bits);
 }
 
-// The pasted text of `--from=-`, which can be read once.
+// Returns the text pasted for `--from=-`. Standard input can be read only once, so the text is
+// kept.
 Result<std::string> PastedText() {
   static const std::string& text =
       *new std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
@@ -136,8 +137,8 @@ Result<Backup> ReadDocument(const std::string& from, const std::string& uuid) {
   return backup.ok() ? backup : backup.status().WithContext(from);
 }
 
-// Reads and merges the documents `from`; kConflict if they are not of one cluster, options.uuid if
-// set.
+// Reads and merges the documents `from`. kConflict if they are not all of the same cluster, which
+// is that of options.uuid if set.
 Status ReadDocuments(std::string_view from, RestoreOptions& options) {
   std::optional<Backup>& merged = options.call.ledgers.backup;
   while (!from.empty()) {
@@ -149,7 +150,7 @@ Status ReadDocuments(std::string_view from, RestoreOptions& options) {
       return Conflict(Cat("--uuid is ", options.uuid, ", but ", file, " is a backup of cluster ",
                           backup->root.uuid));
     }
-    // The command may be printed, and pasted in another folder.
+    // A printed command may run in another folder, so the path must be absolute.
     const std::string path = file == kPasted
                                  ? kPlaceholder
                                  : std::filesystem::absolute(file).lexically_normal().string();

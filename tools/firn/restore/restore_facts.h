@@ -1,8 +1,6 @@
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
@@ -17,15 +15,15 @@ namespace firn {
 
 // The flags of `firn restore`.
 struct RestoreOptions {
-  std::string uuid{};                                // of the lost cluster; empty: not named
+  std::string uuid{};                                // of the lost cluster; empty: not given
   std::vector<RestoreMemory::Document> documents{};  // merged into the backup in `call`
   std::string layout{};
   int rack_bits = -1;
-  WallMs ids_since{};  // 0: not named
+  WallMs ids_since{};  // 0: not given
   Milliseconds skew_max{};
   bool again = false, dry_run = false;
   RestoreCall call{};  // without reports
-  // As they were given, for the command that is printed if this one does not suffice.
+  // Flags as given, for the command that is printed if this one does not suffice.
   std::vector<std::string> said_flags{};
 };
 
@@ -35,20 +33,21 @@ Result<RestoreOptions> ReadRestoreOptions(const std::vector<std::string>& answer
 // Returns the answers of --set.
 std::vector<std::string> AnswersOnCommandLine();
 
-// Gathers the facts for a restore from the options with their backup, the registry and the running
-// servers' reports. kConflict: the registry contains another cluster, which was in use.
+// Gathers the facts for a restore from the options, their backup, the registry and the reports of
+// running servers. kConflict: the registry contains another cluster that was in use.
 Result<RestoreFacts> GatherFacts(const RestoreOptions& options, const Audit& audit, WallMs now);
 
-// Returns the command with these options, for one that is printed instead.
+// Returns the arguments of this command, for a printed command that replaces it.
 RestoreArguments RanCommand(const RestoreOptions& options);
 
 // Adds the flags and answers of an earlier run that was interrupted.
 Status Recall(const RestoreMemory& earlier, RestoreOptions& options);
 
-// Returns what a later run needs if the one with these options is interrupted.
+// Returns what a later run must know if the run with these options is interrupted.
 RestoreMemory MemoryOf(const RestoreOptions& options);
 
-// Returns the chosen registry, and how it is reached, for a restore command.
+// Returns the arguments that select the registry and its credentials, for a printed restore
+// command.
 RestoreArguments RestorePlace();
 
 }  // namespace firn

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <cstddef>
-#include <string>
-
 #include "registry/operate/audit.h"
 #include "registry/operate/restore.h"
 #include "tools/firn/output.h"
@@ -12,17 +9,18 @@ namespace firn {
 
 // Each function adds to the output of `firn restore`.
 
-// Adds what the restore did.
+// Adds the changes that the restore made.
 void PrintResult(const RestoreReport& report, Output& output);
 
-// Warns of flags that were not given although the lost cluster that the options name is re-created,
-// so that it may lack a setting of that cluster.
+// Warns of machine ids that are reserved again although a server has claimed them in the meantime.
+// If the restore has re-created the lost cluster, also warns of missing flags: the new cluster may
+// lack a setting of the lost one.
 void WarnOfUnknown(const RestoreReport& report, const RestoreOptions& options, Output& output);
 
-// Adds what a restore would do to everything but tags.
+// Adds the changes that a restore would make, except changes of tags.
 void PrintPlan(const Audit& audit, const RestoreFacts& facts, Output& output);
 
-// Adds what the restore knew, and did not know.
+// Adds the facts on which the restore relied, and the facts that were not available.
 void PrintKnown(const Audit& audit, const RestoreCall& call, const RestoreFacts& facts,
                 const RestoreReport& report, Output& output);
 

@@ -38,8 +38,8 @@ Json LiftOne(TagStore& store, const StoredTag& stored, const LedgerFacts& facts,
           {"reported", reported}};
 }
 
-// Restores the tag's form. A tag that this restore has made also gets the ledger that is known, or
-// keeps its own if that is a number of the form.
+// Restores the tag's form. If an earlier run of this restore has made the tag, also sets its ledger
+// to the highest known number, which includes its own ledger if that is a number of the new form.
 Status Reform(TagStore& store, const TagDefinition& tag, const MetaAsRead& frozen,
               const LedgerFacts& facts) {
   const auto made = facts.made.find(tag.name);
@@ -52,9 +52,9 @@ Status Reform(TagStore& store, const TagDefinition& tag, const MetaAsRead& froze
   return store.Reform(tag, frozen, tag.HasLedger() && known > 1 ? known : 0);
 }
 
-// Of a tag of which numbers are known, the registry may show the form before its last edit, or that
-// of a mistaken firn init. If it shows no number, the document's form counts. So does the form that
-// servers know of a tag without numbers: they would refuse another one.
+// Restores the form in the backup for tags with known numbers: the registry may contain the form
+// before the last edit, or the form of a mistaken `firn init`. Does the same for an unused tag that
+// servers know in that form, because they would refuse another one.
 Status ReformByBackup(TagStore& store, const std::vector<GivenTag>& said, const LedgerFacts& facts,
                       const MetaAsRead& frozen) {
   for (const TagNode& node : facts.backup->tags) {
@@ -69,8 +69,8 @@ Status ReformByBackup(TagStore& store, const std::vector<GivenTag>& said, const 
   return {};
 }
 
-// Removes the tags of a cluster that was never used, so that those of the documents take their
-// places, but not tags that an earlier run has made.
+// Removes the tags of an unused cluster that the documents contain, so that the tags in the
+// documents can be created. Keeps tags that an earlier run has made.
 Status EraseReplaced(BlockingCoordinator& registry, const MetaAsRead& frozen,
                      const LedgerFacts& facts) {
   for (const TagNode& node : facts.backup->tags) {
@@ -83,8 +83,9 @@ Status EraseReplaced(BlockingCoordinator& registry, const MetaAsRead& frozen,
   return {};
 }
 
-// Returns the definition of a missing tag that continues at its start, and by the gap above all
-// that is known. Of a dated tag, numbers of the present period may exist although none is known.
+// Returns the definition of a missing tag, with a start that is above all known numbers by at least
+// the gap. A dated tag is lifted even without known numbers: it may have issued some in the present
+// period.
 TagDefinition Remade(TagDefinition tag, const LedgerFacts& facts, WallMs now) {
   if (!tag.HasLedger()) return tag;
   const std::optional<int64_t> known = KnownOf(tag.name, facts);
@@ -93,7 +94,7 @@ TagDefinition Remade(TagDefinition tag, const LedgerFacts& facts, WallMs now) {
   return tag;
 }
 
-// The members of a tag that this restore makes.
+// Returns the additional members of the node of a tag that this restore makes.
 std::string MadeMark(const std::string& tag, const std::string& others, const LedgerFacts& facts) {
   return WithMade(others, facts.plan, KnownOf(tag, facts).value_or(1));
 }
@@ -102,13 +103,13 @@ std::string NextNumberOf(const TagDefinition& tag) {
   return tag.start ? Cat("; its next number is ", *tag.start, " or higher\n") : "\n";
 }
 
-// Creates the tag if it is missing, also above the known ledgers; an existing tag was lifted.
+// Creates the tag above the known ledgers if it is missing. An existing tag is already lifted.
 Status Remake(TagStore& store, const GivenTag& said, const MetaAsRead& frozen,
               const LedgerFacts& facts, WallMs now, Output& output) {
   TagDefinition tag = said.tag;
   const TagNode* const saved = facts.Saved(tag.name);
   if (!store.Read(tag.name).ok()) {
-    if (!said.defined && saved != nullptr) {  // the argument says only where it continues
+    if (!said.defined && saved != nullptr) {  // the argument gives only its start
       tag = saved->tag;
       tag.start = said.tag.start;
     }
@@ -120,8 +121,8 @@ Status Remake(TagStore& store, const GivenTag& said, const MetaAsRead& frozen,
   return {};
 }
 
-// The tags of the backup that neither the registry nor an argument contains. A tag that the
-// registry shows as deleted stays deleted, and the output names it, unless it ExistedAgain.
+// Returns the tags of the backup that neither the registry nor an argument contains. Excludes a tag
+// that the registry shows as deleted, unless it ExistedAgain; the output names each excluded tag.
 std::vector<const TagNode*> OnlyInBackup(const TagListing& listing,
                                          const std::vector<GivenTag>& said,
                                          const LedgerFacts& facts, Output& output) {

@@ -12,37 +12,40 @@ namespace firn {
 
 // Lifts the ledger of every segment tag to LiftedTo, after the registry lost data. Adds a line for
 // each tag to the output, and a warning for a tag that no server reports. Leaves no tag's node at a
-// version that cannot be guarded (node_version.h). Call it only while the cluster is frozen, or no
-// server takes ranges. Fails on the first tag that cannot be written; the call may be repeated.
+// version that cannot be guarded (node_version.h). May be called only while the cluster is frozen
+// or no server takes ranges. Fails on the first tag that cannot be written; the call may be
+// repeated.
 //
-// Every used number lies less than one range above the highest reported ledger: a server knows its
-// own writes, and those of others through its watch. A write that no running server reports was
-// still in flight, and such a write moves the ledger by at most step_max. The minimum gap is twice
-// that.
+// Every used number lies less than one range above the highest reported ledger. A server knows its
+// own writes, and learns the writes of other servers through its watch. A write that no running
+// server reports was still in flight, and moves the ledger by at most step_max. The minimum gap is
+// twice step_max.
 //
-// Sharp edge: if no server reports a tag, any number of ranges may have been taken since the
-// registry's present state, and since a backup. No gap is proven to suffice; the output names such
-// a tag.
+// Sharp edge: if no server reports a tag, servers may have taken any number of ranges since the
+// registry's present state or the backup was written. No gap is proven to suffice. The output names
+// such a tag.
 Status LiftLedgers(BlockingCoordinator& registry, const LedgerFacts& facts, Output& output);
 
-// Lifts the tags of which `late` reports more than `facts` as far as LiftLedgers would have lifted
-// them, so a tag that is already there is not lifted twice. kConflict: a tag would have no numbers
-// left.
+// Lifts each tag whose ledger in `late` is above that in `facts` to the number to which LiftLedgers
+// would have lifted it. A tag that has reached that number is not lifted again. kConflict: a tag
+// would have no numbers left.
 Status LiftAbove(BlockingCoordinator& registry, const std::vector<ProviderReport>& late,
                  const LedgerFacts& facts, Output& output);
 
 // Repairs the tags after the registry lost data, while the cluster is frozen under the root node
 // `frozen`:
 //
-//  0. In place of an unused cluster, its tags that the documents contain are removed.
-//  1. Unused tags whose form differs from `said` (an edit was lost) get that form. So do those of
-//     which a document and no registry shows numbers, those that servers know in another form, and
-//     those that an earlier run has made. kConflict: a tag may have issued ids in another form.
+//  0. If the restore replaces an unused cluster, the tags of that cluster that the documents
+//     contain are removed.
+//  1. Tags that have issued no ids and whose form differs from `said`, because an edit was lost,
+//     get the form in `said`. A tag also gets the form in the documents if the documents or the
+//     reports show numbers of it and the registry does not, or if it is unused and servers know it
+//     in that form. Tags that an earlier run has made can be changed, too. kConflict: a tag may
+//     have issued ids in another form.
 //  2. The ledger of every segment tag is lifted (LiftLedgers).
 //  3. Missing tags of `said` are created, above their start and the known ledgers plus the gap.
 //     Tags that exist are lifted to the start in `said`.
-//  4. So are tags that only the backup contains. The output lists them: no server reports their
-//     numbers.
+//  4. Tags that only the backup contains are created in the same way. The output lists them.
 //
 // Adds a line for each tag to the output. Fails on the first tag that cannot be written; the call
 // may be repeated, and then adds the gap again.

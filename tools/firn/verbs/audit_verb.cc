@@ -1,6 +1,5 @@
 #include <iostream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gflags/gflags.h>
@@ -13,6 +12,7 @@
 #include "registry/operate/audit.h"
 #include "registry/operate/operator_json.h"
 #include "registry/operate/restore_command.h"
+#include "registry/state/owner.h"
 #include "tools/firn/admin_ports.h"
 #include "tools/firn/registry_session.h"
 #include "tools/firn/restore/restore_facts.h"
@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::chrono::seconds kWatchInterval{2};
 
-// Returns the time between a bound and now: "in 9m 58s" or "12s ago".
+// Returns the time from now to `t` as a text: "in 9m 58s" or "12s ago".
 std::string Distance(WallMs t, WallMs now) {
   const int64_t seconds = std::chrono::abs(t - now).count() / 1000;
   std::string text = Cat(seconds % 60, "s");
@@ -36,7 +36,7 @@ std::string Distance(WallMs t, WallMs now) {
   return t > now ? "in " + text : text + " ago";
 }
 
-// "1 h ahead" or "20 ms behind": how a clock lies to the registry's.
+// Returns the difference of a clock from the registry's: "1 h ahead" or "20 ms behind".
 std::string SkewText(Milliseconds skew) {
   if (skew == Milliseconds(0)) return "none";
   return DurationText(std::chrono::abs(skew)) + (skew > Milliseconds(0) ? " ahead" : " behind");

@@ -1,6 +1,5 @@
 #include <cstdio>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -32,7 +31,7 @@ DECLARE_double(rate);
 namespace firn {
 namespace {
 
-constexpr int kBenchThreads = 1;  // unless --threads says otherwise
+constexpr int kBenchThreads = 1;  // without --threads
 
 struct BenchOptions {
   ClientOptions client{};

@@ -14,7 +14,6 @@
 namespace firn {
 namespace {
 
-// The heading of each urgency.
 std::string_view HeadingOf(Urgency urgency) {
   switch (urgency) {
     case Urgency::kData:
@@ -60,7 +59,7 @@ Output Tell(const std::vector<AuditFinding>& findings, const std::string& head) 
   return output;
 }
 
-// Without the registry, that is the finding.
+// Returns the only finding if the registry cannot be read.
 Output Unreachable(const Status& why) {
   Output output = Tell({{Urgency::kRefused, "the registry cannot be read: " + why.message(),
                          "bring " + ChosenRegistry() +

@@ -40,7 +40,7 @@ constexpr int64_t kMsMax = int64_t{7} * 24 * 3'600'000;
 
 volatile std::sig_atomic_t ended = 0;
 
-// Ctrl-C ends the drill with its verdict; a second one ends the program.
+// Makes Ctrl-C end the drill and print its verdict. A second Ctrl-C ends the program.
 void EndAtSignals() {
   for (const int signal : {SIGINT, SIGTERM}) {
     std::signal(signal, [](int again) {
@@ -137,7 +137,7 @@ class Watch {
     record_.Mark(at_s, what);
     if (!options_.quiet) std::cout << "  " << what << "\n";
   }
-  // Marks what changed in the client's list of servers since the last call.
+  // Adds marks for the changes of the client's list of servers since the last call.
   void MarkServers(double at_s) {
     std::map<std::string, std::string> now;
     for (const SeenServer& server : client_.cluster().servers) {
@@ -173,7 +173,7 @@ class Watch {
   std::map<std::string, std::string> servers_;
 };
 
-// Returns the faults that an audit finds at the end, if a registry was named.
+// Returns the faults that an audit finds, if the drill uses a registry.
 std::vector<std::string> AuditFaults() {
   const std::string where = ChosenServers();
   if (!where.starts_with("zk://") && !where.starts_with("dir://")) return {};

@@ -56,7 +56,7 @@ Result<LayoutChoice> LayoutOf(const ClusterMeta& meta) {
   return LayoutChoice{layout, split};
 }
 
-// How to read the ids of one call: by servers or by a layout, and as ids of which tag.
+// The means to read the ids of one command: servers or a layout, and the ids' tag.
 struct Reader {
   std::unique_ptr<Client> servers;
   std::optional<LayoutChoice> choice;
@@ -93,7 +93,8 @@ Result<Reader> OpenReader(const std::string& tag) {
   return reader;
 }
 
-// Adds an id of a segment or dated tag. It contains no time; a dated id contains its period.
+// Adds an id of a segment or dated tag. Such an id contains no time, but a dated id contains its
+// period.
 Status AddNumber(Output& output, int64_t id, const TagDefinition& tag) {
   Json json{{"id", std::to_string(id)}, {"tag", tag.name}, {"number", id}};
   std::string what = "it contains no time";

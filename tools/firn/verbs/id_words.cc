@@ -26,8 +26,8 @@ Result<Base> BaseOfForm(const std::string& name) {
 constexpr Milliseconds kAhead{3'600'000};
 constexpr Milliseconds kFirstDays = std::chrono::days(31);
 
-// Returns whether the time is in the first month of the layout and long ago. Small numbers, such as
-// those of segment tags, are read as such times.
+// Returns whether the time is in the first month of the layout, and at least a month ago. Small
+// numbers, such as ids of segment tags, have such times.
 bool IsOfFirstDays(const Explanation& e, WallMs now) {
   const auto layout = Layout::Parse(e.layout);
   if (!layout.ok()) return false;

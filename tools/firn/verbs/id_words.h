@@ -19,10 +19,10 @@ struct LayoutChoice {
   RackSplit split;
 };
 Result<LayoutChoice> ChosenLayout();
-// The same of other values; -1 rack bits: the layout's default.
+// Parses the values of both flags. -1 rack bits: the layout's default.
 Result<LayoutChoice> ParseLayoutChoice(const std::string& layout, int rack_bits);
 
-// How a verb's words are read as ids.
+// Options for parsing a verb's words as ids.
 struct IdOptions {
   std::string form{};          // --form: the notation of the ids
   bool form_is_given = false;  // otherwise a tag's ids are in its text form
@@ -33,17 +33,17 @@ IdOptions ReadIdOptions();
 // Parses a verb's words as ids in that notation. kInvalid names the first invalid word.
 Result<std::vector<int64_t>> IdsIn(const std::vector<std::string>& words, const IdOptions& options);
 
-// Parses the words as ids of `tag`, in a cluster with that layout. Ids of an obfuscated tag are
-// revealed by their key.
+// Parses the words as ids of `tag`, in a cluster with that layout. Decrypts the ids of an
+// obfuscated tag with its key.
 Result<std::vector<int64_t>> IdsOfTag(const TagDefinition& tag, const Layout& layout,
                                       const std::vector<std::string>& words,
                                       const IdOptions& options);
 
-// What a reader of an id that was read like this must know: it may be of another layout or tag, for
-// its time has not come, or lies where the layout's time begins. Empty otherwise.
+// Returns a note if the id may have another layout, or belong to a segment, dated or obfuscated
+// tag: its time is in the future, or in the layout's first month. Returns "" otherwise.
 std::string TimeNote(const Explanation& e, WallMs now);
 
-// Adds `note`, unless empty, to what the output said last.
+// Adds `note`, unless empty, to the last entry of the output.
 void AddNote(Output& output, const std::string& note);
 
 }  // namespace firn

@@ -1,7 +1,5 @@
 #include <iostream>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include <gflags/gflags.h>
@@ -10,6 +8,7 @@
 #include "common/base/printed_command.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
+#include "registry/cluster/cluster_settings.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/servers/provider.h"
 #include "tools/firn/flag_words.h"
@@ -20,7 +19,8 @@
 
 DEFINE_string(default_strategy, "",
               "Strategy of undefined tags in the new cluster: `snowflake`, and then no tag can "
-              "be obfuscated, or empty to refuse them. Fixed for the cluster's life.");
+              "be obfuscated, or empty to refuse them. Fixed for the cluster's life. Or `counter`: "
+              "a name becomes a tag at its first use, see firn set.");
 DEFINE_int32(workers, 0, "Number of machine ids per rack. 0: all of the layout.");
 DEFINE_int32(lease_share, -1,
              "Share of each rack's machine ids that can be leased to programs, in percent: those "
@@ -67,8 +67,8 @@ Result<std::string> StrangerAmong(BlockingCoordinator& registry, const std::stri
   return std::string();
 }
 
-// Returns kConflict if servers of another cluster run: its data were lost, and those servers would
-// never serve under a new uuid.
+// Returns kConflict if servers of another cluster run here: the registry has lost the data of that
+// cluster, and its servers never serve under another uuid.
 Status CheckNoForeignServers(BlockingCoordinator& registry) {
   FIRN_ASSIGN(const MetaAsRead made, ReadMeta(registry));
   const Clock& clock = SystemClock();
@@ -88,7 +88,7 @@ Status CheckNoForeignServers(BlockingCoordinator& registry) {
   }
 }
 
-// The flags as answers of a restore.
+// Returns the flags as answers of a restore.
 std::vector<std::string> Answers() {
   std::vector<std::string> answers;
   if (FLAGS_workers != 0) answers.push_back(Cat("workers=", FLAGS_workers));
@@ -107,10 +107,11 @@ Result<Output> RunInit(const std::vector<std::string>& words) {
   const bool absent = meta.code() == Code::kNotFound;
   if (!absent && !meta.ok()) return meta.status();
   if (absent && !FLAGS_brand_new) return AskForAChoice();
+  const bool counters = FLAGS_default_strategy == kCounterStrategy;
   ClusterPlan plan{.layout = choice.layout,
                    .rack_bits = choice.split.rack_bits(),
                    .workers = options.call.answers.workers,
-                   .default_strategy = FLAGS_default_strategy,
+                   .default_strategy = counters ? "" : FLAGS_default_strategy,
                    .ids_since = options.ids_since};
   plan.lease_share = options.call.answers.lease_share.value_or(plan.lease_share);
   BootMs told = SystemClock().Boot();
@@ -128,6 +129,12 @@ Result<Output> RunInit(const std::vector<std::string>& words) {
   if (disturbed) FIRN_TRY(CheckNoForeignServers(registry));
   FIRN_TRY(done);
   FIRN_ASSIGN(const MetaAsRead made, ReadMeta(registry));
+  if (counters) {
+    const auto change = [&](ClusterSettings& settings) {
+      settings.counters = CounterSetting{.era = made.meta.era};
+    };
+    FIRN_TRY(ChangeSettings(registry, made.meta.era, change).status());
+  }
   return Output{
       .json = {{"uuid", made.meta.uuid}, {"layout", made.meta.layout}},
       .text = "cluster " + made.meta.uuid + " created, layout " + made.meta.layout + "\n"};

@@ -29,7 +29,7 @@ using Words = std::vector<std::string>;
 
 constexpr int64_t kAheadMost = 86'400'000;
 
-// "5" or "5-9".
+// Parses one machine id ("5") or a range ("5-9").
 Status AddMachines(const std::string& word, uint32_t most, std::vector<MachineId>& machines) {
   const size_t dash = std::min(word.find('-'), word.size());
   const auto first = ParseNumberWithin<uint32_t>(word.substr(0, dash), 0, most);

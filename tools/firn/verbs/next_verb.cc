@@ -28,16 +28,17 @@ using Words = std::vector<std::string>;
 
 constexpr int32_t kIdsMax = 1'000'000;
 constexpr int32_t kIdsOfACall = 100'000;
-constexpr double kWatchRate = 10;  // unless --rate says otherwise
-// A new tag's first numbers, for example, may need longer than a call may.
+constexpr double kWatchRate = 10;  // without --rate
+// Time for retries: the first numbers of a new tag, for example, may take longer than the deadline
+// of a call.
 constexpr Milliseconds kPatience{2'000};
 constexpr Milliseconds kAgainAfter{100};
 
 struct NextOptions {
   std::string tag{};  // empty: the servers' default tag
-  int32_t n = 1;      // ids, and those of each call of --watch
+  int32_t n = 1;      // number of ids; with --watch, of each call
   bool text = false, watch = false;
-  double rate = kWatchRate;  // of --watch, in calls per second
+  double rate = kWatchRate;  // calls per second of --watch
 };
 
 Result<NextOptions> ReadNextOptions(const Words& words) {
@@ -67,7 +68,7 @@ Status Take(Client& client, const NextOptions& options, Words& ids) {
   return {};
 }
 
-// Whether any server took a connection: then a server runs, whatever it answered.
+// Returns whether any server accepted a connection, so that at least one server runs.
 bool Reached(const Client& client) { return client.counters().connects > 0; }
 
 std::string WatchLine(const ClientLoadReport& report) {

@@ -26,8 +26,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// Refuses a restore of all data without a word about the lost cluster: the new one would have
-// another uuid, and its servers would refuse it.
+// Returns kInvalid if the registry is empty and no option identifies the lost cluster: the restored
+// cluster would have another uuid, so the running servers would refuse it.
 Status CheckThatClusterIsNamed(BlockingCoordinator& registry, const RestoreOptions& options) {
   if (!options.uuid.empty() || !options.documents.empty() || IsFlagSet("layout")) return {};
   if (ReadMeta(registry).code() != Code::kNotFound) return {};
@@ -55,7 +55,7 @@ Output NothingNew(const Audit& audit, const RestoreFacts& facts) {
                       "again since then, use --again\n")};
 }
 
-// A dry run creates no directory registry.
+// Opens the registry. Creates a missing directory registry unless this is a dry run.
 Result<RegistrySession> OpenForRestore(bool dry_run) {
   if (!dry_run) return RegistrySession::OpenOrCreate();
   Result<RegistrySession> session = RegistrySession::Open();
@@ -72,17 +72,18 @@ Status TellUnreadable(BlockingCoordinator& registry, Output& output) {
   return {};
 }
 
-// Servers of a lost cluster announce themselves within 10 s of the root node (see init_verb.cc),
-// and those of a directory within its poll.
+// Returns a time within which the running servers of a lost cluster register after the root node
+// was created: 10 s with ZooKeeper (see init_verb.cc), one poll with a directory, and a margin.
 Milliseconds AnnounceTime() {
   return ChosenRegistry().starts_with("zk:") ? Milliseconds(20'000) : Milliseconds(2'000);
 }
 
-// A backup does not contain what running servers have issued since, and a server that has just
-// started has not reported it yet. A wiped registry even has no place for reports. So freezes the
-// cluster, unless it is intact, and waits for them.
+// Waits for the reports of running servers. A backup does not contain the numbers that servers have
+// issued since, a server that has just started has not reported its numbers yet, and a wiped
+// registry lacks the parent node of the reports. Freezes the cluster first, unless it is intact.
 Status AwaitReports(BlockingCoordinator& registry, const RestoreFacts& facts, bool intact) {
-  // Also a frozen one: another run that waits meanwhile must not complete without these facts.
+  // Freezes also a frozen cluster, so that another run that waits now does not complete without
+  // these facts.
   if (!intact) FIRN_TRY(FreezeForRestore(registry, facts, SystemEntropy()));
   std::cerr << "firn restore: " << (intact ? "waiting " : "the cluster is frozen; waiting ")
             << AnnounceTime().count() / 1000 << " s for running servers to report their numbers\n";
@@ -90,7 +91,7 @@ Status AwaitReports(BlockingCoordinator& registry, const RestoreFacts& facts, bo
   return {};
 }
 
-// Returns whether the cluster already contains all that is known.
+// Returns whether the cluster already contains all known facts.
 Result<bool> Covers(BlockingCoordinator& registry, const Audit& audit, const RestoreFacts& facts,
                     const RestoreOptions& options) {
   if (options.again || !FloorCovers(audit, facts)) return false;
@@ -148,6 +149,7 @@ Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options
   const std::string plan_id = DrawUuid(SystemEntropy());  // unless earlier runs have drawn one
   Audit audit;
   RestoreFacts facts;
+  std::optional<ProviderReport> used;  // of earlier runs
   const auto read = [&]() -> Status {
     const WallMs now = SystemClock().Wall();
     FIRN_ASSIGN(audit, ReadAudit(registry, now));
@@ -161,9 +163,9 @@ Result<Output> RestoreWith(BlockingCoordinator& registry, RestoreOptions options
     FIRN_ASSIGN(facts, GatherFacts(options, audit, now));
     call.ledgers.reports = ReportsIn(audit);
     call.ledgers.reports.push_back(call.answers.highs);
-    call.ledgers.reports.push_back(UsedStarts(audit, plan_id));
+    if (!used) used = UsedStarts(audit);
+    call.ledgers.reports.push_back(*used);
     call.ledgers.replaced = ReplacesUnused(audit, facts);
-    call.ledgers.plan = audit.unfinished ? audit.unfinished->plan : "";
     call.ledgers.made = audit.made;
     call.is_lost = !facts.uuid.empty() && (!audit.meta || facts.replaces_unused);
     facts.memory = MemoryOf(options);

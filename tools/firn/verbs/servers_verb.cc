@@ -31,7 +31,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 constexpr Milliseconds kPoll{20};
-constexpr int64_t kHarmlessId = 1;  // explaining it issues nothing
+constexpr int64_t kHarmlessId = 1;  // an explain() request issues no id
 
 // Waits for the client's list of servers. With firn:// the first list is that of the flag, so it
 // waits for a second one, and returns the first if none arrives in time. kUnavailable if no server
@@ -91,7 +91,7 @@ std::string_view PhaseWord(ServerPhase phase) {
   return "unknown";
 }
 
-// A list of addresses says nothing of racks.
+// Returns false for list://, which contains no racks.
 bool RacksAreKnown() { return !ChosenServers().starts_with("list://"); }
 
 void AddServer(const KnownServer& server, const Probe& probe, Table& table, Output& output) {

@@ -76,8 +76,8 @@ Result<Output> RunListTags(const Words& words) {
   return output;
 }
 
-// Shows how far the ledger has advanced in place of the tag's store, for those who read the
-// database.
+// Adds the numbers that the registry's ledger has provided while the tag's store was unreachable.
+// The database does not show them.
 void ShowStandIn(const TagNode& node, Json& json, std::string& text) {
   const StandIn& stand_in = node.stand_in;
   if (stand_in.store.empty() || stand_in.since == WallMs()) return;

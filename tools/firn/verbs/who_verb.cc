@@ -11,8 +11,8 @@
 #include "registry/cluster/tag_store.h"
 #include "registry/operate/operator_json.h"
 #include "registry/operate/who.h"
+#include "registry/state/owner.h"
 #include "tools/firn/registry_session.h"
-#include "tools/firn/table.h"
 #include "tools/firn/verbs/id_words.h"
 #include "tools/firn/verbs/verbs.h"
 
@@ -41,7 +41,7 @@ void Add(Output& output, const Issuers& issuers) {
   AddNote(output, TimeNote(id, SystemClock().Wall()));
 }
 
-// Returns the ids that the words are, as texts of `tag` unless it is empty.
+// Parses the words as ids, or as texts of `tag` unless it is empty.
 Result<std::vector<int64_t>> IdsNamed(BlockingCoordinator& registry,
                                       const std::vector<std::string>& words, const std::string& tag,
                                       const IdOptions& options) {

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::rig::{machine_of, EPOCH_MS};
+use super::player::{machine_of, EPOCH_MS};
 use crate::{Client, ErrorKind, LeaseOptions, LossKind, Options, Reason};
 
 /// How a server answers a request about leases.

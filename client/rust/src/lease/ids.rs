@@ -118,9 +118,12 @@ impl LeasedIds {
         if state.shape.is_some_and(|shape| shape != lease.shape) {
             return Err("its layout is not that of the first lease, so its ids could equal earlier ones".to_owned());
         }
-        self.tick_ids.close();
         let (used, now) = (state.used_tick, self.clock.read());
         state.follow_before_the_first_lease(now);
+        if state.pace.advance(now).min(now.wall_us) >= lease.end_us() {
+            return Err("its interval has ended".to_owned()); // a late answer must not replace a lease in use
+        }
+        self.tick_ids.close();
         state.begin(now, lease);
         state.shape = Some(lease.shape);
         state.used_tick = lease.from_tick - 1;

@@ -3,12 +3,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::ids::LeasedIds;
-use super::rig::*;
+use super::player::*;
 use super::terms::{utc, Lease};
 use super::wire::LeaseTerms;
 use crate::error::{Error, ErrorKind};
-
-const HOUR: i64 = 3600 * SECOND;
 
 fn holding(lease: &Lease) -> (FakeClock, LeasedIds) {
     let clock = FakeClock::new();
@@ -19,7 +17,7 @@ fn holding(lease: &Lease) -> (FakeClock, LeasedIds) {
 
 #[test]
 fn says_since_when_there_is_no_lease() {
-    assert_eq!(Rig::new().fault(), "no server has granted a lease since 2026-11-26 12:00:00 UTC");
+    assert_eq!(Player::new().fault(), "no server has granted a lease since 2026-11-26 12:00:00 UTC");
 }
 
 #[test]
@@ -30,128 +28,13 @@ fn times_are_those_of_the_calendar() {
 }
 
 #[test]
-fn issues_no_id_outside_the_interval() {
-    let mut rig = Rig::new();
-    let held = rig.hold(7, 10 * SECOND);
-    for second in 0..12 {
-        if second < 10 {
-            let tick = tick_of(rig.take(1)[0]);
-            assert!(tick >= held.from_tick && tick < held.until_tick);
-        } else {
-            assert!(rig.fault().contains("ended at 2026-11-26 12:00:10 UTC"));
-        }
-        rig.clock.advance(SECOND);
-    }
-}
-
-#[test]
-fn a_wall_clock_hours_behind_begins_at_the_first_tick() {
-    let mut rig = Rig::new();
-    rig.clock.step(-3 * HOUR);
-    rig.tick();
-    let granted = lease(7, NOON_MS, NOON_MS + 60 * SECOND);
-    rig.answer_lease(Kind::Grant, granted.clone());
-    assert_eq!(tick_of(rig.take(1)[0]), granted.from_tick);
-    rig.clock.advance(30 * SECOND);
-    assert_eq!(tick_of(rig.take(1)[0]), granted.from_tick + 30 * SECOND);
-    rig.clock.advance(30 * SECOND);
-    assert!(rig.fault().contains("ended at"));
-}
-
-#[test]
-fn a_wall_clock_hours_ahead_wastes_the_interval_and_repeats_nothing() {
-    let mut rig = Rig::new();
-    rig.hold(7, 60 * SECOND);
-    let first = rig.take(1)[0];
-    rig.clock.step(3 * HOUR);
-    rig.ids.confirm(rig.clock.wall_at_zero()); // the server's is as wrong
-    assert!(rig.fault().contains("ended at"));
-    rig.clock.step(-3 * HOUR);
-    rig.pass(3 * SECOND);
-    rig.hold(7, 60 * SECOND); // even the same machine id
-    let last = rig.take(3)[2];
-    assert!(tick_of(last) < tick_of(first) + 60 * SECOND);
-}
-
-#[test]
-fn a_wall_clock_that_steps_back_does_not_move_the_position() {
-    let mut rig = Rig::new();
-    rig.hold(7, 60 * SECOND);
-    for _ in 0..30 {
-        rig.take(3);
-        rig.clock.advance(SECOND);
-        rig.clock.step(-5 * SECOND);
-    }
-    assert_eq!(rig.taken.len(), 90);
-    rig.clock.advance(40 * SECOND);
-    assert!(rig.fault().contains("ended at"));
-}
-
-#[test]
-fn a_wall_clock_that_is_a_little_behind_is_met_again_without_a_stop() {
-    let mut rig = Rig::new();
-    rig.hold(7, 60 * SECOND);
-    let before = tick_of(rig.take(1)[0]);
-    rig.clock.step(-2 * SECOND);
-    for _ in 0..20 {
-        rig.clock.advance(SECOND);
-        rig.take(1);
-    }
-    // 20 s at nine tenths of the pace
-    assert_eq!(tick_of(rig.take(1)[0]) - before, 18 * SECOND);
-}
-
-#[test]
-fn a_confirmation_does_not_move_the_id_clock_back() {
-    let mut rig = Rig::new();
-    rig.hold(7, 60 * SECOND);
-    let first = tick_of(rig.take(1)[0]);
-    rig.clock.step(-3 * SECOND);
-    rig.ids.confirm(rig.clock.wall_at_zero());
-    rig.clock.advance(10);
-    assert_eq!(tick_of(rig.take(1)[0]), first + 9);
-}
-
-#[test]
-fn an_id_clock_beyond_the_interval_returns_at_a_renewal_to_the_wall_clock_or_the_last_tick_used() {
-    for back_ms in [3 * HOUR, 3 * HOUR + 30 * SECOND] {
-        let mut rig = Rig::new();
-        let held = rig.hold(7, 60 * SECOND);
-        let first = tick_of(rig.take(1)[0]);
-        rig.clock.advance(30 * SECOND - 1);
-        let last = rig.take(1)[0];
-        rig.clock.step(3 * HOUR);
-        rig.ids.confirm(rig.clock.wall_at_zero());
-        rig.clock.advance(1);
-        assert!(rig.fault().contains("ended at"));
-        rig.clock.step(-back_ms);
-        rig.ids.extend_to(held.until_tick + 30 * SECOND);
-        let next = rig.take(5000)[0];
-        assert!(next > last);
-        assert_eq!(tick_of(next), first + 30 * SECOND);
-    }
-}
-
-#[test]
-fn the_same_interval_granted_twice_repeats_no_id() {
-    let mut rig = Rig::new();
-    let first = rig.hold(7, 30 * SECOND);
-    rig.take(3);
-    rig.pass(21 * SECOND);
-    rig.take(3);
-    rig.answer_lease(Kind::Grant, first); // by a faulty server
-    rig.take(3);
-    assert_eq!(rig.taken.len(), 9);
-}
-
-#[test]
 fn waits_for_the_next_tick_when_the_sequence_is_used_up() {
-    let mut rig = Rig::new();
-    rig.hold(7, 60 * SECOND);
-    rig.take(4096);
-    assert_eq!(rig.clock.slept(), Duration::ZERO);
-    let next = rig.take(4096);
-    assert_eq!(rig.clock.slept(), Duration::from_millis(1));
+    let (clock, ids) = holding(&lease(7, NOON_MS, NOON_MS + 60 * SECOND));
+    let take = || -> Vec<i64> { (0..4096).map(|_| ids.next().unwrap()).collect() };
+    take();
+    assert_eq!(clock.slept(), Duration::ZERO);
+    let next = take();
+    assert_eq!(clock.slept(), Duration::from_millis(1));
     assert_eq!(tick_of(next[0]), tick_of(next[4095]));
     assert_eq!(next[0] & 4095, 0); // after a tick that is used up, the sequence begins at 0
 }
@@ -210,14 +93,14 @@ fn the_sequence_of_a_tick_begins_at_random_in_its_lower_half() {
 }
 
 #[test]
-fn an_id_of_which_the_clock_was_read_before_a_pause_has_a_tick_of_the_lease() {
-    let mut rig = Rig::new();
-    let held = rig.hold(7, 10 * SECOND);
-    rig.clock.advance(5 * SECOND);
-    let clock = rig.clock.clone();
-    rig.clock.after_read(move || clock.advance(60 * SECOND)); // beyond the end, in the middle of a call
-    assert_eq!(tick_of(rig.take(1)[0]), held.from_tick + 5 * SECOND);
-    assert!(rig.fault().contains("ended at"));
+fn a_pause_after_the_clock_was_read_gives_no_tick_outside_the_lease() {
+    let held = lease(7, NOON_MS, NOON_MS + 10 * SECOND);
+    let (clock, ids) = holding(&held);
+    clock.advance(5 * SECOND);
+    let paused = clock.clone();
+    clock.after_read(move || paused.advance(60 * SECOND)); // beyond the end, in the middle of a call
+    assert_eq!(tick_of(ids.next().unwrap()), held.from_tick + 5 * SECOND);
+    assert!(ids.next().unwrap_err().message().contains("ended at"));
 }
 
 #[test]
@@ -367,12 +250,12 @@ fn a_thread_that_others_overtake_waits_on_while_ticks_pass() {
 
 #[test]
 fn a_forked_child_gets_no_id() {
-    let mut rig = Rig::new();
-    rig.hold(7, 60 * SECOND);
-    rig.take(3);
-    rig.clock.fork();
-    assert_eq!(rig.fault(), "this process is a forked child; create another generator");
-    assert!(rig.ids.held().is_none());
+    let (clock, ids) = holding(&lease(7, NOON_MS, NOON_MS + 60 * SECOND));
+    ids.next().unwrap();
+    clock.fork();
+    let fault = ids.next().unwrap_err();
+    assert_eq!(fault.message(), "this process is a forked child; create another generator");
+    assert!(ids.held().is_none());
 }
 
 #[test]
@@ -385,13 +268,12 @@ fn ids_have_only_a_part_of_the_sequence_where_the_lease_does() {
 
 #[test]
 fn uses_no_lease_of_another_layout() {
-    let mut rig = Rig::new();
-    rig.hold(7, 60 * SECOND);
+    let (_, ids) = holding(&lease(7, NOON_MS, NOON_MS + 60 * SECOND));
     let other = LeaseTerms { tick_ms: 10, from_tick: 1, until_tick: 2, ..terms(8, NOON_MS, NOON_MS) };
-    let fault = rig.ids.adopt(&Lease::read(&other, None).unwrap()).unwrap_err();
+    let fault = ids.adopt(&Lease::read(&other, None).unwrap()).unwrap_err();
     assert!(fault.starts_with("its layout is not that of the first lease"), "{fault}");
-    rig.take(3);
-    rig.ids.close(Error::new(ErrorKind::Unavailable, "revoked"));
+    ids.next().unwrap();
+    ids.close(Error::new(ErrorKind::Unavailable, "revoked"));
     type Change = fn(&mut Lease);
     let changes: [Change; 5] = [
         |one| one.shape.tick_us *= 2,
@@ -403,9 +285,9 @@ fn uses_no_lease_of_another_layout() {
     for change in changes {
         let mut other = lease(9, NOON_MS, NOON_MS + 60 * SECOND);
         change(&mut other);
-        assert!(rig.ids.adopt(&other).unwrap_err().starts_with("its layout is not that of the first lease"));
+        assert!(ids.adopt(&other).unwrap_err().starts_with("its layout is not that of the first lease"));
     }
-    rig.ids.adopt(&lease(9, NOON_MS, NOON_MS + 60 * SECOND)).unwrap();
+    ids.adopt(&lease(9, NOON_MS, NOON_MS + 60 * SECOND)).unwrap();
 }
 
 #[test]

@@ -128,6 +128,8 @@ struct Grant {
     avoid: Vec<String>,
     /// A server may have granted a lease for this token.
     spent: bool,
+    /// The token before, and the only server that was asked in this round.
+    former: Option<(String, String)>,
     /// The server has just answered that it is claiming a machine id.
     claiming: bool,
     repeats: u32,
@@ -178,8 +180,9 @@ const RELEASES_MAX: usize = 4;
 
 /// Obtains a lease, extends it, and obtains the next one in time.
 ///
-/// 1. A grant is repeated with its token at the server that may have granted it, once. Then another server is asked with
-///    a fresh token: nothing was issued under the first, and its lease expires.
+/// 1. A grant is repeated with its token at the server that may have granted it, once, or until it is answered if that is
+///    the only server. Then another one is asked with a fresh token: nothing was issued under the first, and its lease
+///    expires.
 /// 2. A renewal has a fresh turn, which is repeated until it is answered, and the turn that was answered last. If several
 ///    requests are due, it is sent first.
 /// 3. The lease is used until its end. Only a revocation ends it earlier: then the generator is closed at once.
@@ -364,6 +367,7 @@ impl Lessee {
             server: String::new(),
             avoid: self.last_server.clone(),
             spent: false,
+            former: None,
             claiming: false,
             repeats: 0,
             refusal: None,
@@ -426,7 +430,12 @@ impl Lessee {
                 grant.server = server;
                 self.retry(&mut grant.sending, retry_after_us, now);
             }
-            _ => self.ask_another(&mut grant, server, now),
+            Some(_) => {
+                let former = (grant.token.clone(), server.clone());
+                self.ask_another(&mut grant, server, now);
+                grant.former = Some(former).filter(|_| grant.avoid.len() == 1);
+            }
+            None => self.ask_another(&mut grant, server, now),
         }
         Some(grant)
     }
@@ -437,8 +446,13 @@ impl Lessee {
         }
         grant.server.clear();
         grant.repeats = 0;
+        let former = grant.former.take();
         if server.is_empty() {
             grant.avoid.clear(); // all were tried
+            if let Some(former) = former {
+                (grant.token, grant.server) = former;
+                grant.spent = true;
+            }
             if let Some(error) = grant.refusal.take().filter(|_| !std::mem::take(&mut grant.hopeful)) {
                 (self.hooks.on_refused)(error.to_string(), Some(error));
             }
@@ -450,8 +464,15 @@ impl Lessee {
         }
     }
 
+    fn holds(&self, id: &str) -> bool {
+        self.held.as_ref().is_some_and(|held| held.lease.id == id)
+    }
+
     /// Fails with a sentence if the lease cannot be used.
     fn adopt(&mut self, lease: Lease, address: &str, wall_at_zero_us: i64, now: Now) -> Result<(), String> {
+        if self.holds(&lease.id) {
+            return Err("it is held already".to_owned());
+        }
         let used_tick = self.ids.adopt(&lease)?;
         self.ids.confirm(wall_at_zero_us);
         self.release(used_tick, now);
@@ -608,7 +629,7 @@ impl Lessee {
     /// Releases a lease of which no id was issued. `address` is that of the server that granted it. The terms may be wrong:
     /// an end that has passed, or is more than `ahead` away, is ignored.
     fn give_back(&mut self, terms: Unusable, address: &str, now: Now) {
-        if terms.id.is_empty() {
+        if terms.id.is_empty() || self.holds(&terms.id) {
             return;
         }
         let (sending, server) = (self.new_sending(now), self.home(&terms.server, address));

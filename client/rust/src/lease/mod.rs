@@ -13,14 +13,10 @@ pub use generator::{LeaseOptions, LocalGenerator};
 pub use lessee::{LeaseLoss, LossKind};
 
 #[cfg(test)]
-mod clock_tests;
-#[cfg(test)]
 mod generator_tests;
 #[cfg(test)]
 mod ids_tests;
 #[cfg(test)]
 mod lessee_tests;
 #[cfg(test)]
-mod rig;
-#[cfg(test)]
-mod rules_tests;
+mod player;

@@ -22,6 +22,11 @@ export function troublesOf(status) {
       ({tag, state, why}) => ({urgency: 'refused', what: `refuses tag ${tag} (${state}): ${why}`}));
   if (more > 0) troubles.push({urgency: 'refused', what: `refuses ${more} more tags`});
   if (status.trouble) troubles.unshift({urgency: status.trouble_urgency, what: status.trouble});
+  if (status.overloaded) {
+    troubles.push({urgency: 'refused', what: 'refuses calls (OVERLOADED): over 1 % in the last 10 s',
+        fix: "add servers, or raise the tag's step; if the refusals name another cause, such as too many ids in one " +
+            'call, do what they say'});
+  }
   return byUrgency(troubles);
 }
 
@@ -31,7 +36,7 @@ function findingsOf({status, audit}) {
   const read = audit === null || audit.trouble ? [] : audit.findings;
   const reported = read.some(({urgency}) => urgency !== 'note');
   const own = status === null || reported ? [] :
-      troublesOf(status).map(({urgency, what}) => ({urgency, what: `This server: ${what}`}));
+      troublesOf(status).map((trouble) => ({...trouble, what: `This server: ${trouble.what}`}));
   return byUrgency([...read, ...own]);
 }
 

@@ -11,9 +11,9 @@ import {historiesOf, showServers, startServers} from './servers.js';
 const kServerEveryMs = 2000, kClusterEveryMs = 5000, kFirstReportsMs = 20000;
 
 // What was read last; null: nothing yet.
-const view = {status: null, audit: null, unread: '', servers: [], tags: null, consumers: [],
-              history: null, rates: new Map(), protocols: []};
-let before = null;  // {at, status}: the reading before
+const view = {status: null, audit: null, unread: '', servers: [], tags: null, consumers: [], history: null,
+              rates: new Map(), protocols: []};
+let before;  // the last {at, status}; undefined: none
 
 // ---- this server --------------------------------------------------------------------------------
 
@@ -33,7 +33,7 @@ function protocolsOf(status, metrics) {
 
 // Ids a second of each tag on this server.
 function ratesOf(now) {
-  if (before === null) return view.rates;
+  if (before === undefined) return view.rates;
   const issued = new Map(before.status.tags.map((tag) => [tag.tag, tag.issued]));
   const seconds = (now.at - before.at) / 1000;
   return new Map(now.status.tags.map((tag) =>

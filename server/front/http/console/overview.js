@@ -6,7 +6,7 @@ import {clock, count, duration, element, latency, make, moment, number, pairs, r
         tagLink} from './format.js';
 import {connectionsText, serversOf, totalsOf} from './servers.js';
 
-const kLinesMax = 20, kRecentMax = 10, kConsumersMax = 50;
+const kLinesFirst = 3, kLinesMax = 20, kRecentMax = 10, kConsumersMax = 50;
 const kUrgencies = {data: 'Act now', refused: 'Calls are refused', soon: 'Act soon', note: 'Note',
                     good: 'Healthy', unknown: 'Not current'};
 
@@ -23,7 +23,11 @@ export function showHealth(view) {
        ' ', make('span', {id: 'verdict'}, banner.what),
        banner.fix ? make('div', {class: 'fix'}, 'Fix: ', make('code', {}, banner.fix)) : null);
   const more = lines.length - kLinesMax;
-  show(element('findings'), ...lines.slice(0, kLinesMax).map(findingOf),
+  show(element('findings'), ...lines.slice(0, kLinesFirst).map(findingOf));
+  // Many servers report one cause: folded, so that the servers remain in sight.
+  element('morefindings').hidden = lines.length <= kLinesFirst;
+  show(element('morecount'), count(lines.length - kLinesFirst, 'more finding'));
+  show(element('morelist'), ...lines.slice(kLinesFirst, kLinesMax).map(findingOf),
        more > 0 ? make('li', {}, `and ${number(more)} more: run `, make('code', {}, 'firn doctor')) : null);
   show(element('readat'), view.audit === null ? '' :
       `registry read ${duration(ageOf(view.audit))} ago`);

@@ -44,6 +44,9 @@ public final class Driver {
           if ("throws".equals(words.get("on_event"))) {
             throw new IllegalStateException("as the case says");
           }
+          if ("closes".equals(words.get("on_event"))) {
+            client.close();
+          }
         });
     if (words.containsKey("rack")) {
       options.rack(number(words, "rack", 0));

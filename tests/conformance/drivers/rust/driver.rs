@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{BufRead, Write as _};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use firn_client::{blocking, Client, Error, ErrorKind, Event, LocalTag, Options, Tls};
@@ -181,12 +181,20 @@ impl Driver {
         let _entered = self.runtime.enter();
         self.events = Arc::default();
         let events = Arc::clone(&self.events);
-        let throws = words.get("on_event").is_some_and(|value| value == "throws");
+        let does = |what| words.get("on_event").is_some_and(|value| value == what);
+        let throws = does("throws");
+        let to_close = Arc::new(OnceLock::new()); // by the callback
+        let own = Arc::clone(&to_close);
         let mut options = Options::new()
             .failfast(words.get("on_failure").is_some_and(|value| value == "failfast"))
             .on_event(move |event: Event| {
                 events.lock().unwrap().push(event.kind.name());
                 assert!(!throws, "as the case says");
+                match own.get() {
+                    Some(Either::Async(client)) => client.close(),
+                    Some(Either::Blocking(client)) => client.close(),
+                    None => (),
+                }
             });
         if let Some(uuid) = words.get("cluster_uuid") {
             options = options.cluster_uuid(uuid);
@@ -232,6 +240,9 @@ impl Driver {
         };
         match made {
             Ok(client) => {
+                if does("closes") {
+                    let _ = to_close.set(client.clone());
+                }
                 self.client = Some(client);
                 object::<&str>([])
             }
@@ -248,8 +259,10 @@ impl Driver {
         Call { client, verb: verb.to_owned(), tag: tag(words), count: number(words, "count").unwrap_or(1) }
     }
 
-    fn call(&self, verb: &str, words: &Words) -> String {
+    /// Also returns how long the calls took.
+    fn call(&self, verb: &str, words: &Words) -> (String, Duration) {
         let times = number(words, "times").unwrap_or(1);
+        let began = Instant::now();
         let tasks: Vec<_> = (0..number(words, "threads").unwrap_or(1))
             .map(|_| {
                 let done = move |so_far: &Outcome| so_far.answered + so_far.failed >= times;
@@ -260,9 +273,10 @@ impl Driver {
         for task in tasks {
             all.merge(self.runtime.block_on(task).expect("a call panicked"));
         }
+        let took = began.elapsed();
         let mut fields = all.fields();
         fields.push(("ids", list(all.ids.iter().map(i64::to_string))));
-        object(fields)
+        (object(fields), took)
     }
 
     /// Passes wrong values for every parameter; counts the calls that failed, and names those that did not.
@@ -376,9 +390,8 @@ impl Driver {
                 let mut words = words.clone();
                 words.insert("threads".to_owned(), threads.to_string());
                 words.insert("times".to_owned(), (calls / threads).to_string());
-                let began = Instant::now();
-                let told = self.call("id", &words);
-                format!("{{\"took_ms\":{},{}", began.elapsed().as_millis(), &told[1..])
+                let (told, took) = self.call("id", &words);
+                format!("{{\"took_ms\":{},{}", took.as_secs_f64() * 1000.0, &told[1..])
             }
             "wrong" => self.wrong(),
             "start" => self.start(words),
@@ -392,7 +405,7 @@ impl Driver {
                 }
                 object::<&str>([])
             }
-            _ => self.call(verb, words),
+            _ => self.call(verb, words).0,
         }
     }
 }

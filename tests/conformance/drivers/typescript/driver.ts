@@ -29,6 +29,7 @@ function open(said: Words): Told {
     onEvent: (event) => {
       events.push(event.kind);
       if (said['on_event'] === 'throws') throw new Error('as the case says');
+      if (said['on_event'] === 'closes') client!.close();
     },
   };
   const names = {

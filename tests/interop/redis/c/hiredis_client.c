@@ -25,10 +25,28 @@ static redisReply *ask(const char *command, ...) {
   return reply;
 }
 
-static void print_id(redisReply *reply) {
+static void print_id(const redisReply *reply) {
   if (reply->type != REDIS_REPLY_INTEGER) exit(1);
   printf("%lld\n", reply->integer);
-  freeReplyObject(reply);
+}
+
+// Sends INCR of a tag, `count` times without waiting. Prints the ids.
+static void pipeline(int count) {
+  for (int i = 0; i < count; ++i) redisAppendCommand(connection, "INCR %s", "order");
+  for (int i = 0; i < count; ++i) {
+    void *reply = NULL;
+    if (redisGetReply(connection, &reply) != REDIS_OK) reply = NULL;
+    print_id(checked(reply));
+    freeReplyObject(reply);
+  }
+}
+
+static void transaction(int count) {
+  freeReplyObject(ask("MULTI"));
+  for (int i = 0; i < count; ++i) freeReplyObject(ask("INCR %s", "order"));
+  redisReply *all = ask("EXEC");
+  for (size_t i = 0; i < all->elements; ++i) print_id(all->element[i]);
+  freeReplyObject(all);
 }
 
 static void begin(const char *host, int port) {
@@ -48,13 +66,13 @@ int main(int count_of_arguments, char **arguments) {
   if (getenv("FIRN_USER") != NULL) {
     freeReplyObject(ask("AUTH %s %s", getenv("FIRN_USER"), getenv("FIRN_PASSWORD")));
   }
-  for (int i = 0; i < count; ++i) print_id(ask("INCR %s", "order"));
-  for (int i = 0; i < count; ++i) redisAppendCommand(connection, "INCR %s", "order");
   for (int i = 0; i < count; ++i) {
-    void *reply = NULL;
-    if (redisGetReply(connection, &reply) != REDIS_OK) reply = NULL;
-    print_id(checked(reply));
+    redisReply *reply = ask("INCR %s", "order");
+    print_id(reply);
+    freeReplyObject(reply);
   }
+  pipeline(count);
+  transaction(count);
   redisReply *refused = checked(redisCommand(connection, "INCR nothing"));
   if (refused->type == REDIS_REPLY_ERROR) printf("refused: %s\n", refused->str);
   freeReplyObject(refused);

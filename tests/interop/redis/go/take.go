@@ -20,15 +20,22 @@ func take(ctx context.Context, address string, protocol, count int) {
 		check(err)
 		fmt.Println(id)
 	}
-	commands, err := client.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+	increments := func(pipe redis.Pipeliner) error {
 		for i := 0; i < count; i++ {
 			pipe.Incr(ctx, "order")
 		}
 		return nil
-	})
-	check(err)
-	for _, command := range commands {
-		fmt.Println(command.(*redis.IntCmd).Val())
+	}
+	for _, transaction := range []bool{false, true} {
+		run := client.Pipelined
+		if transaction {
+			run = client.TxPipelined
+		}
+		commands, err := run(ctx, increments)
+		check(err)
+		for _, command := range commands {
+			fmt.Println(command.(*redis.IntCmd).Val())
+		}
 	}
 	if err := client.Incr(ctx, "nothing").Err(); err != nil {
 		fmt.Println("refused:", err)

@@ -6,6 +6,7 @@ import java.util.List;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLSocketFactory;
 import javax.net.ssl.TrustManagerFactory;
+import redis.clients.jedis.AbstractTransaction;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.JedisPooled;
@@ -44,6 +45,10 @@ final class JedisClient {
                 pipeline.sync();
             }
             for (Response<Long> id : ids) System.out.println(id.get());
+            try (AbstractTransaction transaction = client.multi()) {
+                for (int i = 0; i < count; ++i) transaction.incr("order");
+                for (Object id : transaction.exec()) System.out.println(id);
+            }
             try {
                 client.incr("nothing");
             } catch (RuntimeException e) {

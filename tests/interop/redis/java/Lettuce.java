@@ -34,6 +34,9 @@ final class Lettuce {
             List<RedisFuture<Long>> ids = new ArrayList<>();
             for (int i = 0; i < count; ++i) ids.add(connection.async().incr("order"));
             for (RedisFuture<Long> id : ids) System.out.println(id.get());
+            connection.sync().multi();
+            for (int i = 0; i < count; ++i) connection.async().incr("order");
+            for (Object id : connection.sync().exec()) System.out.println(id);
             try {
                 connection.sync().incr("nothing");
             } catch (RuntimeException e) {

@@ -16,9 +16,13 @@ async function main() {
     return client.quit();
   }
   for (let i = 0; i < count; ++i) console.log(await client.incr('order'));
-  const pipeline = client.multi();
+  const pipeline = client.pipeline();
   for (let i = 0; i < count; ++i) pipeline.call('FIRN.ID', 'order');
-  for (const [error, id] of await pipeline.exec()) console.log(error || id);
+  const transaction = client.multi();
+  for (let i = 0; i < count; ++i) transaction.incr('order');
+  for (const several of [pipeline, transaction]) {
+    for (const [error, id] of await several.exec()) console.log(error || id);
+  }
   await client.incr('nothing').catch((error) => console.log('refused:', error.message));
   await client.quit();
 }

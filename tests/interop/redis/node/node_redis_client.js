@@ -20,6 +20,9 @@ async function main() {
   const take = () => client.sendCommand(['FIRN.ID', 'order']);
   for (let i = 0; i < count; ++i) console.log(await take());
   for (const id of await Promise.all(Array.from({ length: count }, take))) console.log(id);
+  const transaction = client.multi();
+  for (let i = 0; i < count; ++i) transaction.incr('order');
+  for (const id of await transaction.exec()) console.log(id);
   await client.incr('nothing').catch((error) => console.log('refused:', error.message));
   await client.close();
 }

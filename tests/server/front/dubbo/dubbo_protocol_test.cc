@@ -335,6 +335,34 @@ TEST_F(DubboProtocolTest, ParksCallAndContinuesIt) {
   EXPECT_EQ(AskBody({}), "\x94\xe1HZ");
 }
 
+TEST_F(DubboProtocolTest, WritesALongListInSeveralTurns) {
+  constexpr int kIds = 10'000;
+  issuing_.slow->next = 1'000;
+  const DubboCall call{
+      .method = "nextIds", .types = "Ljava/lang/String;I", .arguments = "\x04slowI\0\0\x27\x10"s};
+  std::string expected;
+  HessianWriter list(expected);
+  list.Int(4);
+  list.List(kIds);
+  for (int64_t id = 1'000; id < 1'000 + kIds; ++id) list.Long(id);
+  list.BeginMap();
+  list.EndMap();
+  OutBuffer out;
+  ServeStep step = protocol_->Serve(call.Bytes(), door_, out);
+  int turns = 1;
+  for (; step.kind == Kind::kMore; ++turns) {
+    DoorCall other;
+    OutBuffer to;
+    const std::string request = Message(0xc2, DubboCall().Body(), 8);
+    EXPECT_EQ(protocol_->Serve(request, other, to).kind, Kind::kServed);
+    EXPECT_EQ(DubboHeader::Read(to.view()).id, 8) << "the answer of another connection";
+    step = std::exchange(step.parked, nullptr)->Retry(door_, out);
+  }
+  EXPECT_EQ(turns, 1 + kIds / IdDesk::kIdsPerTurn);
+  EXPECT_EQ(step.kind, Kind::kServed);
+  EXPECT_EQ(BodyOf(std::string(out.view())), expected);
+}
+
 TEST_F(DubboProtocolTest, AsksForMoreAtEverySplit) {
   const std::string request = Recorded("next_id_33");
   for (size_t n = 1; n < request.size(); ++n) {

@@ -268,6 +268,13 @@ TEST_F(HttpAdminTest, WritesMetricsForPrometheus) {
   }
 }
 
+TEST_F(HttpAdminTest, ShowsWhetherTheServerIsOverloaded) {
+  EXPECT_EQ(JsonOf(Ask("/v1/status").body).at("overloaded"), false);
+  issuing_.view.overloaded_ = true;
+  issuing_.clock.Advance(Milliseconds(1'000));
+  EXPECT_EQ(JsonOf(Ask("/v1/status").body).at("overloaded"), true);
+}
+
 TEST_F(HttpAdminTest, ListsRefusedTagsWithTheReason) {
   issuing_.view.refused_tags_ = {{"a", "disabled", Reason::kRejected, "the tag is disabled"},
                                  {"order", "unsupported", Reason::kNotReady, "no store 'main'"}};

@@ -1,5 +1,6 @@
 // The admin side's answers about the whole cluster.
 
+#include <functional>
 #include <optional>
 
 #include <gtest/gtest.h>
@@ -38,12 +39,19 @@ class HttpClusterTest : public testing::Test {
     request.host = host;
     DoorCall door;
     HttpAnswer answer;
-    if (handler_->Handle(request, door, answer) != HttpHandler::Outcome::kAnswered) return {};
+    HttpHandler::Outcome outcome = handler_->Handle(request, door, answer);
+    for (; outcome == HttpHandler::Outcome::kPark; outcome = parked_.retry(door, answer)) {
+      parked_ = handler_->TakeParked();
+      while_parked_(door);
+    }
+    if (outcome != HttpHandler::Outcome::kAnswered) return {};
     return answer;
   }
   Json Told(std::string_view path) { return JsonOf(Ask(path)->body); }
 
   ScriptedCluster cluster_;
+  HttpHandler::Parked parked_;  // the last one
+  std::function<void(DoorCall&)> while_parked_;
   std::unique_ptr<HttpHandler> handler_ = MakeClusterHandler(cluster_, {"firn-1.example"});
 };
 
@@ -59,11 +67,25 @@ TEST_F(HttpClusterTest, ReturnsTheLastReadingWithItsAge) {
   EXPECT_EQ(cluster_.asked, "audit tags consumers 4194304 ");
 }
 
-TEST_F(HttpClusterTest, ARequestBeforeTheFirstReadingGetsARetryTime) {
+TEST_F(HttpClusterTest, ARequestWaitsForTheFirstReading) {
+  for (const char* path : {"/v1/audit", "/v1/tags", "/v1/consumers", "/v1/who/4194304"}) {
+    cluster_.word = {};
+    while_parked_ = [this](DoorCall&) { cluster_.Say(R"({"faults":[]})", Milliseconds(3)); };
+    const HttpAnswer answer = *Ask(path);
+    EXPECT_EQ(answer.status, 200) << path;
+    EXPECT_TRUE(answer.for_admins && answer.no_store) << path;
+    EXPECT_EQ(JsonOf(answer.body).at("age_ms"), 3);
+  }
+  EXPECT_EQ(parked_.patience_ms, 2000);
+}
+
+TEST_F(HttpClusterTest, ARequestThatTimesOutGetsARetryTime) {
+  while_parked_ = [](DoorCall& door) { door.last = true; };
   const HttpAnswer answer = *Ask("/v1/audit");
   EXPECT_EQ(answer.status, 503);
   EXPECT_EQ(answer.retry_after_ms, 1000);
   EXPECT_EQ(JsonOf(answer.body).at("error").at("message"), "the cluster is being read; try again");
+  EXPECT_EQ(cluster_.asked, "audit audit ");
 }
 
 TEST_F(HttpClusterTest, KeepsAnOldReadingAndReportsWhyItIsOld) {

@@ -38,11 +38,7 @@ class HttpPiecesTest : public ConnectionTest {
  protected:
   HttpPiecesTest() {
     limits_ = {};
-    auto wire = std::make_unique<FakeWire>();
-    wire_ = wire.get();
-    ConnectionHost& host = *this;
-    connection_ = std::make_unique<Connection>(host, http_io_, std::move(wire));
-    connection_->Start();
+    OneConnection::Open(http_io_);
   }
 
   void SayInPieces(std::string_view bytes, size_t piece) {

@@ -62,7 +62,7 @@ TEST_P(ThriftLeasesTest, ALateAnswerOutlivesTheConnection) {
   EXPECT_EQ(leases_.calls.size(), 2u);
 }
 
-TEST_P(ThriftLeasesTest, TellsEachVerdictByItsException) {
+TEST_P(ThriftLeasesTest, ThrowsTheExceptionOfEachVerdict) {
   leases_.reply = {.verdict = LeaseVerdict::kBadRequest, .message = "wrong"};
   EXPECT_EQ(RefusalOf(Lease()).reason, wire::Reason::BAD_REQUEST);
   leases_.reply = {
@@ -178,7 +178,7 @@ TEST_P(ThriftLeasesTest, RequiresTheRightToLease) {
   EXPECT_EQ(client.leases_max, 20u);
 }
 
-TEST_P(ThriftLeasesTest, AServerWithoutLeasesSaysSo) {
+TEST_P(ThriftLeasesTest, AServerWithoutLeasesReportsThat) {
   protocol_ = MakeThriftProtocol(GetParam(), issuing_.backend, issuing_.counters);
   EXPECT_EQ(LeaseRefusalOf(Lease()).fault, wire::LeaseFault::NO_LEASES);
 }

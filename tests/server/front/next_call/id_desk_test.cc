@@ -56,5 +56,24 @@ TEST_F(IdDeskTest, GivesBackTheNumbersOfAWaitingCallWhoseRightWasWithdrawn) {
   EXPECT_THAT(rejections_.reasons, ElementsAre(Reason::kRejected));
 }
 
+// Also for the name of a tag that this server served until it was deleted.
+TEST_F(IdDeskTest, TellsTheSeekerWhetherTheClientMayCreateTheTag) {
+  struct Seeker final : TagSeeker {
+    Found Seek(std::string_view, uint64_t&, bool may_create) override {
+      return may_create ? Found::kFull : Found::kNoRight;
+    }
+  } seeker;
+  issuer_.SetSeeker(seeker);
+  issuer_.Remove("order");
+  for (const std::string tag : {"order", "user"}) {
+    for (const bool may : {false, true}) {
+      Permit(tag + (may ? ",@create" : ""));
+      EXPECT_EQ(desk_.Ask(tag, 1, firn::Form::kNumbers, door_), Verdict::kRefused);
+      EXPECT_EQ(desk_.call().refusal().message.find("no right to create") == std::string::npos,
+                may);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace firn::front

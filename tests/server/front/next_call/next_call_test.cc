@@ -2,18 +2,13 @@
 // holds for each protocol; the next request has another tag, another count and, if the protocol has
 // users, another user.
 
-#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include <sys/stat.h>
-
 #include "server/front/http/http_handlers.h"
-#include "tests/server/front/connection_rig.h"
-#include "tests/server/front/issuing_fixture.h"
+#include "tests/server/front/next_call/known_users.h"
 #include "tests/server/front/next_call/speeches.h"
-#include "tests/support/temp_dir.h"
 
 namespace firn::front {
 namespace {
@@ -34,34 +29,29 @@ class Thrower final : public Plugin {
 // A seeker for unknown tags that answers while `answers` is set, or throws while `throws` is set.
 class SlowSeeker final : public TagSeeker {
  public:
-  Found Seek(std::string_view, uint64_t&) override {
+  Found Seek(std::string_view, uint64_t&, bool) override {
     if (throws) throw std::runtime_error("as told");
     return answers ? Found::kNothing : Found::kLooking;
   }
   bool answers = false, throws = false;
 };
 
-class NextCallTest : public testing::TestWithParam<int>, protected ConnectionHost {
+class NextCallTest : public testing::TestWithParam<int>, protected KnownUsers {
  protected:
   static constexpr int64_t kOthers = 1'000'000;
   static constexpr int kLong = 10'000;
 
-  NextCallTest() {
-    Write("logins", "alice:a\nbob:b\n");
-    Write("rights", "redis:alice slow,gone\nredis:bob other\nboth slow,gone,other\n");
-    if (!logins_.Load().ok() || !rights_.Load().ok()) Die("the files were not read");
+  NextCallTest()
+      : KnownUsers("alice:a\nbob:b\n",
+                   "redis:alice slow,gone\nredis:bob other\nboth slow,gone,other\n") {
     other_->next = kOthers;
     if (!issuing_.issuer.Set({"slow", issuing_.slow, {thrower_}}).ok()) Die("no tag slow");
     if (!issuing_.issuer.Set({"other", other_, {}}).ok()) Die("no tag other");
     issuing_.issuer.SetSeeker(seeker_);
     Open();
   }
+  ~NextCallTest() override { connection_.reset(); }  // it uses the other members
 
-  void Write(const std::string& name, const std::string& text) {
-    const std::string path = dir_ / name;
-    std::ofstream(path) << text;
-    chmod(path.c_str(), 0600);
-  }
   void Rights(const std::string& text) {
     Write("rights", text);
     ASSERT_TRUE(rights_.Reload().ok());
@@ -71,26 +61,16 @@ class NextCallTest : public testing::TestWithParam<int>, protected ConnectionHos
   bool redis() const { return speech().name == std::string_view("Redis"); }
 
   ProtocolSet MakeProtocols() {
-    backend_.rights = &rights_;
-    ProtocolSet set;
-    set.thrift_binary =
-        MakeThriftProtocol(ThriftCoding::kBinary, backend_, issuing_.counters, nullptr);
-    set.thrift_compact =
-        MakeThriftProtocol(ThriftCoding::kCompact, backend_, issuing_.counters, nullptr);
+    ProtocolSet set = ThriftAndRedis(desk_);
     std::vector<std::unique_ptr<HttpHandler>> handlers;
     handlers.push_back(MakeNativeHandler(backend_, desk_));
     set.http = MakeHttpProtocol(&desk_, std::move(handlers));
-    set.redis = MakeRedisProtocol(backend_, desk_, &logins_);
     set.dubbo = MakeDubboProtocol(backend_, desk_, dubbo_, dubbo_counters_);
     return set;
   }
 
   void Open() {
-    auto wire = std::make_unique<FakeWire>();
-    wire_ = wire.get();
-    ConnectionHost& host = *this;
-    connection_ = std::make_unique<Connection>(host, io_, std::move(wire), "10.0.0.9:4711");
-    connection_->Start();
+    OneConnection::Open(io_);
     if (!redis()) connection_->OnIdentified({"both"});
     LogIn("alice", "a");
   }
@@ -104,16 +84,8 @@ class NextCallTest : public testing::TestWithParam<int>, protected ConnectionHos
     wire_->Arrives(bytes);
     return Sent();
   }
-  std::string Sent() {
-    while (connection_ && (to_read_ || to_resume_)) {
-      if (std::exchange(to_read_, false)) connection_->ReadMore();
-      if (connection_ && std::exchange(to_resume_, false)) connection_->Resume();
-    }
-    return std::exchange(wire_->sent, {});
-  }
   std::string Retry() {
-    EXPECT_TRUE(std::exchange(parked_, false));
-    connection_->Resume();
+    TryParkedAgain();
     return Sent();
   }
 
@@ -123,6 +95,7 @@ class NextCallTest : public testing::TestWithParam<int>, protected ConnectionHos
     EXPECT_TRUE(to_resume_);
     EXPECT_EQ(issuing_.slow->next, kLong + 1) << "it has its ids";
   }
+  using OneConnection::Park;
   // Requests 10 ids of a tag; the request is parked.
   void Park(const std::string& tag = "slow") {
     issuing_.slow->waits = true;
@@ -148,16 +121,6 @@ class NextCallTest : public testing::TestWithParam<int>, protected ConnectionHos
     EXPECT_FALSE(parked_);
   }
 
-  void ReadLater(Connection&) override { to_read_ = true; }
-  void ResumeLater(Connection&) override { to_resume_ = true; }
-  void Park(Connection&, int64_t) override { parked_ = true; }
-  void Remove(Connection&) override { connection_.reset(); }
-
-  const TempDir dir_;
-  Issuing issuing_;
-  Backend backend_ = issuing_.backend;
-  RedisLogins logins_{dir_ / "logins"};
-  TagRights rights_{dir_ / "rights"};
   std::shared_ptr<ScriptedStrategy> other_ = std::make_shared<ScriptedStrategy>();
   std::shared_ptr<Thrower> thrower_ = std::make_shared<Thrower>();
   SlowSeeker seeker_;
@@ -165,9 +128,6 @@ class NextCallTest : public testing::TestWithParam<int>, protected ConnectionHos
   DubboState dubbo_;
   DubboCounters dubbo_counters_;
   IoShare io_{issuing_.limits, issuing_.clock, MakeProtocols()};
-  FakeWire* wire_ = nullptr;
-  bool to_read_ = false, to_resume_ = false, parked_ = false;
-  std::unique_ptr<Connection> connection_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Protocols, NextCallTest, testing::Range(0, 5),

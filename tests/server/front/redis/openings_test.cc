@@ -35,13 +35,7 @@ class OpeningsTest : public ConnectionTest {
             DubboCall{}.Bytes()};
   }
 
-  void OpenAll() {
-    auto wire = std::make_unique<FakeWire>();
-    wire_ = wire.get();
-    ConnectionHost& host = *this;
-    connection_ = std::make_unique<Connection>(host, all_, std::move(wire));
-    connection_->Start();
-  }
+  void OpenAll() { OneConnection::Open(all_); }
   void SayAll(std::string_view bytes) {
     while (!bytes.empty() && connection_ != nullptr && wire_->reading) {
       const size_t n = std::min(bytes.size(), wire_->room());

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -67,7 +68,7 @@ TEST_F(RedisTest, TakesNoSnowflakeIdThatIsTooLargeForAnInteger) {
   EXPECT_EQ(next(), first + issuing_.view.layout().stride());
 }
 
-// A plugin may change a number, so it is unknown before it is taken.
+// A plugin may change a number, so the server knows the result only after it has taken the number.
 TEST_F(RedisTest, DecidesByTheIdThatIsShown) {
   class Smaller final : public Plugin {
     std::string_view name() const override { return "smaller"; }
@@ -228,6 +229,20 @@ TEST_F(RedisTest, InfoDescribesAServerThatClientsMayUse) {
         "firn_state:READY", "firn_cluster:1b4e28ba-2fa1-11d2-883f-0016d3cca427"}) {
     EXPECT_NE(info.find("\r\n" + line + "\r\n"), std::string::npos) << line << "\n" << info;
   }
+}
+
+// Every client may read it without a right: it has no address or path of the registry.
+TEST_F(RedisTest, InfoHasTheseFieldsOnly) {
+  std::istringstream info(redis_.Ask({"INFO"}));
+  std::vector<std::string> names;
+  for (std::string line; std::getline(info, line);) {
+    if (const size_t colon = line.find(':'); colon != line.npos) {
+      names.push_back(line.substr(0, colon));
+    }
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"redis_version", "redis_mode", "loading", "role",
+                                             "firn_version", "firn_state", "firn_cluster",
+                                             "firn_address", "firn_calls"}));
 }
 
 TEST_F(RedisTest, QuitIsAnsweredAndEndsTheConnection) {

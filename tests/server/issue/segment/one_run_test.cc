@@ -1,8 +1,11 @@
 // Calls for consecutive numbers (Form::kOneRun).
 
+#include <memory>
+
 #include <gtest/gtest.h>
 
 #include "server/issue/issuer.h"
+#include "server/issue/refusing_strategy.h"
 #include "server/issue/segment/segment.h"
 #include "tests/server/issue/plugin_rig.h"
 #include "tests/server/issue/segment/segment_rig.h"
@@ -33,6 +36,13 @@ class OneRunTest : public RangedRig<Segment> {
   RecordingRejections rejections_;
   Issuer issuer_{rejections_};
 };
+
+TEST_F(OneRunTest, ARefusedTagGivesItsOwnReason) {
+  const auto refusing = std::make_shared<RefusingStrategy>(Refusal{Reason::kNotReady, "wait"});
+  EXPECT_TRUE(issuer_.Set({"unread", refusing, {}}).ok());
+  EXPECT_EQ(AskOneRun(10, "unread"), Verdict::kRefused);
+  EXPECT_EQ(call_.refusal().reason, Reason::kNotReady);
+}
 
 TEST_F(OneRunTest, IsConsecutive) {
   EXPECT_EQ(AskOneRun(90), Verdict::kIssued);

@@ -16,7 +16,7 @@ namespace {
 class RandomOwners : OrderedServers {
  public:
   explicit RandomOwners(uint64_t seed) : random_(seed) {
-    for (Server& server : servers_) server.link.prompt = false;
+    for (Server& server : servers_) server.link.prompt = server.link.sends = false;
   }
 
   void Run() {
@@ -40,7 +40,7 @@ class RandomOwners : OrderedServers {
 
   void Step() {
     Server& server = servers_[Below(servers_.size())];
-    switch (Below(9)) {
+    switch (Below(10)) {
       case 0:
         return Once(5) ? ChangeOwner(server) : void();
       case 1:
@@ -48,16 +48,18 @@ class RandomOwners : OrderedServers {
       case 2:
         return Deliver();
       case 3:
-        return server.link.takes.empty() ? void() : server.link.Answer();
+        if (server.link.takes.empty()) return;
+        return Once(2) ? server.link.Send() : server.link.Answer();
       case 4:
         return Pass(Milliseconds(10 + Below(100)));
       case 5:
         return owner_ == nullptr ? void() : owner_->term.Extend(clock_.Boot() + kWindow / 10);
       case 6:
-        open_.push_back({&server, std::make_unique<IssueCall>(), largest_});
-        return open_.back().call->Begin({.count = static_cast<int64_t>(1 + Below(4))});
+        return Begin(server);
       case 7:
         return TakeOne(server);
+      case 8:
+        return open_.empty() || !Once(4) ? void() : GiveUp(Below(open_.size()));
       default:
         return open_.empty() ? void() : Continue(Below(open_.size()));
     }
@@ -83,6 +85,12 @@ class RandomOwners : OrderedServers {
     late_.pop_back();
     late.done(Once(8) ? Result<Range>(Unknown("no answer")) : late.range);
   }
+  void Begin(Server& server) {
+    open_.push_back({&server, std::make_unique<IssueCall>(), largest_});
+    const Request request{.count = static_cast<int64_t>(1 + Below(4))};
+    return Once(2) ? open_.back().call->Begin(request)
+                   : open_.back().call->BeginJoint(name_, request);
+  }
   void TakeOne(Server& server) {
     int64_t id = 0;
     if (server.tag->TryOne(Method::kEmbedded, &id)) Issued(id, id, largest_);
@@ -91,8 +99,16 @@ class RandomOwners : OrderedServers {
     Open& one = open_[which];
     const Verdict verdict = one.server->tag->Issue(*one.call);
     if (verdict == Verdict::kWait) return;
+    if (verdict == Verdict::kRefused) return GiveUp(which);
     const Runs& runs = one.call->runs();
-    if (verdict == Verdict::kIssued) Issued(runs[0].first, runs.runs().back().last(), one.above);
+    Issued(runs[0].first, runs.runs().back().last(), one.above);
+    if (one.call->missing() > 0) {  // the rest of a joint call
+      return one.call->BeginJoint(name_, {.count = one.call->missing()});
+    }
+    open_.erase(open_.begin() + static_cast<ptrdiff_t>(which));
+  }
+  void GiveUp(size_t which) {
+    open_[which].server->tag->TakeBack(*open_[which].call);
     open_.erase(open_.begin() + static_cast<ptrdiff_t>(which));
   }
   void Issued(int64_t least, int64_t most, int64_t above) {

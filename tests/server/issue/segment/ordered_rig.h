@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include <gtest/gtest.h>
 
 #include "common/sequence/owned_term.h"
 #include "server/issue/segment/ordered.h"
+#include "server/issue/tag_table.h"
 #include "tests/server/issue/segment/segment_rig.h"
 
 namespace firn {
@@ -19,20 +21,33 @@ inline constexpr Milliseconds kWindow{3'000};
 // Asks the present owner, once the test says so.
 class ScriptedLink final : public OwnerLink {
  public:
-  void Take(const TagDefinition&, int64_t count, RangeSource::TakeDone done) override {
-    takes.push_back({count, std::move(done)});
+  struct Request {
+    Count count;
+    RangeSource::TakeDone done;
+    int64_t sent = 0;  // numbers; 0: it has not been sent
+  };
+
+  void Take(const TagDefinition&, Count count, RangeSource::TakeDone done) override {
+    if (out_of_memory) throw std::bad_alloc();
+    takes.push_back({std::move(count), std::move(done)});
+    if (sends) Send();
     if (prompt) Answer();
   }
   bool Knows(const std::string&) const override { return owner != nullptr; }
+  std::string Trouble() const override { return trouble; }
+  void Send() { takes.front().sent = takes.front().count(); }
   void Answer() {
-    auto [count, done] = std::move(takes.front());
+    if (takes.front().sent == 0) Send();
+    const Request take = std::move(takes.front());
     takes.pop_front();
-    done(owner == nullptr ? Result<Range>(Range{}) : owner->Take(count));
+    take.done(owner == nullptr ? Result<Range>(Range{}) : owner->Take(take.sent));
   }
 
   OwnedNumbers* owner = nullptr;
-  bool prompt = true;
-  std::deque<std::pair<int64_t, RangeSource::TakeDone>> takes;
+  bool sends = true, prompt = true;  // at once
+  bool out_of_memory = false;
+  std::string trouble;
+  std::deque<Request> takes;         // at most one
 };
 
 // Servers that share a ledger, and who owns the tag.
@@ -86,10 +101,11 @@ class OrderedServers {
     return -1;
   }
   Verdict Ask(Server& server, Request request = {.count = 1}) {
-    call_.Begin(request);
+    call_.Begin(name_, request);
     return server.tag->Issue(call_);
   }
 
+  const Tag name_{"order"};
   VirtualClock clock_{WallMs(1'700'000'000'000)};
   SeededEntropy entropy_{1};
   ScriptedSource ledger_;

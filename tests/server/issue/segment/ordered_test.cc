@@ -110,7 +110,8 @@ TEST_F(OrderedTest, ATakeWaitsForTheNextOwner) {
   EXPECT_EQ(second_.tag->Issue(call_), Verdict::kIssued);
 }
 
-TEST_F(OrderedTest, ACallThatFindsNoOwnerIsToldSoIfItGivesUp) {
+TEST_F(OrderedTest, ACallWithoutAnOwnerIsRefusedWithThatReason) {
+  second_.link.trouble = "the cluster is frozen";
   EXPECT_EQ(Ask(second_), Verdict::kWait);
   for (int i = 0; i < 100; ++i) {
     Pass(Milliseconds(10));
@@ -119,7 +120,37 @@ TEST_F(OrderedTest, ACallThatFindsNoOwnerIsToldSoIfItGivesUp) {
   EXPECT_EQ(call_.waits_at_most(), IssueCall::kSeekPatience);
   EXPECT_EQ(call_.refusal().reason, Reason::kStoreDown);
   EXPECT_THAT(call_.refusal().message,
-              testing::HasSubstr("owner of this tag's numbers does not answer"));
+              testing::HasSubstr("no owner has given numbers of this tag yet"));
+  Pass(OwnerSource::kHold);
+  second_.tag->Issue(call_);
+  EXPECT_THAT(call_.refusal().message, testing::HasSubstr("the cluster is frozen"));
+}
+
+TEST_F(OrderedTest, ACallWaitsForTheFirstRangeOfANewOwner) {
+  Own(first_);
+  for (Server* server : {&first_, &second_}) {
+    EXPECT_EQ(Ask(*server), Verdict::kWait);
+    EXPECT_EQ(call_.waits_at_most(), IssueCall::kSeekPatience);
+  }
+}
+
+TEST_F(OrderedTest, ACallWaitsEquallyLongAtTheOwnerAndElsewhereForTheNextRange) {
+  Own(first_);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(One(first_), i + 1);
+  for (Server* server : {&first_, &second_}) {
+    EXPECT_EQ(Ask(*server), Verdict::kWait);
+    EXPECT_EQ(call_.waits_at_most(), IssueCall::kSeekPatience);
+  }
+}
+
+TEST_F(OrderedTest, AsksTheOwnerAgainAfterMemoryRanOut) {
+  Own(first_);
+  EXPECT_EQ(One(first_), 1);
+  second_.link.out_of_memory = true;
+  EXPECT_EQ(Ask(second_), Verdict::kWait);
+  second_.link.out_of_memory = false;
+  Pass(Milliseconds(10));
+  EXPECT_EQ(second_.tag->Issue(call_), Verdict::kIssued);
 }
 
 TEST_F(OrderedTest, AClosedTagEndsItsRequestAtOnce) {
@@ -135,10 +166,13 @@ TEST_F(OrderedTest, AClosedTagEndsItsRequestAtOnce) {
 }
 
 TEST_F(OrderedTest, AServerIsReadyAgainOnceAnOwnerIsKnown) {
+  second_.link.trouble = "the cluster is frozen";
   EXPECT_EQ(Ask(second_), Verdict::kWait);
   Pass(Milliseconds(5'000));
   EXPECT_TRUE(second_.tag->WhyNot().has_value());
-  EXPECT_NE(second_.tag->status().trouble, "");
+  EXPECT_EQ(second_.tag->status().trouble,
+            "unavailable: no server has owned the tag's numbers for two seconds: the cluster is "
+            "frozen");
   Own(first_);
   EXPECT_TRUE(second_.tag->WhyNot().has_value());
   Pass(Milliseconds(5'000));
@@ -170,6 +204,27 @@ TEST_F(OrderedTest, ATakeServesOnlyCallsThatHadBegun) {
   second_.link.Answer();
   EXPECT_EQ(second_.tag->Issue(later), Verdict::kIssued);
   EXPECT_GT(later.runs()[0].first, call_.runs()[0].first);
+}
+
+TEST_F(OrderedTest, ATakeServesAllCallsThatWaitWhenItIsSent) {
+  Own(first_);
+  EXPECT_EQ(One(first_), 1);
+  second_.link.sends = second_.link.prompt = false;
+  EXPECT_EQ(Ask(second_), Verdict::kWait);
+  IssueCall before, later;
+  before.Begin({.count = 2});
+  EXPECT_EQ(second_.tag->Issue(before), Verdict::kWait);
+  second_.link.Send();
+  EXPECT_EQ(second_.link.takes.front().sent, 3);
+  later.Begin({.count = 1});
+  EXPECT_EQ(second_.tag->Issue(later), Verdict::kWait);
+  const int64_t between = One(first_);
+  second_.link.Answer();
+  EXPECT_EQ(second_.tag->Issue(call_), Verdict::kIssued);
+  EXPECT_EQ(second_.tag->Issue(before), Verdict::kIssued);
+  EXPECT_GT(call_.runs()[0].first, between);
+  EXPECT_EQ(before.runs()[0].first, call_.runs()[0].first + 1);
+  EXPECT_EQ(second_.tag->Issue(later), Verdict::kWait);
 }
 
 TEST_F(OrderedTest, ACallForOneRunGetsAllOfItFromOneRange) {

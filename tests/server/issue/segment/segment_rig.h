@@ -95,9 +95,11 @@ class RangedRig : public testing::Test {
     call_.Begin({.count = count});
     return AskAgain();
   }
-  Verdict AskAgain() {
-    const Verdict verdict = strategy_->Issue(call_);
-    if (verdict == Verdict::kRefused && !call_.runs().empty()) strategy_->TakeBack(call_);
+  Verdict AskAgain() { return Attempt(call_); }
+  // As an issuer.
+  Verdict Attempt(IssueCall& call) {
+    const Verdict verdict = strategy_->Issue(call);
+    if (verdict == Verdict::kRefused) strategy_->TakeBack(call);
     return verdict;
   }
 

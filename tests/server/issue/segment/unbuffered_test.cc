@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/issue/issuer.h"
+#include "tests/server/issue/plugin_rig.h"
 #include "tests/server/issue/segment/segment_rig.h"
 
 namespace firn {
@@ -36,7 +38,7 @@ TEST_F(UnbufferedTest, TakesTheRequestedNumbersAndKeepsNone) {
 
 TEST_F(UnbufferedTest, ACallNeverGetsNumbersTakenBeforeItArrived) {
   EXPECT_EQ(Ask(5), Verdict::kWait);
-  source_.Answer();  // after the caller has given up
+  source_.Answer();
   EXPECT_EQ(Ask(), Verdict::kWait);
   source_.next = 100;
   source_.Answer();
@@ -92,7 +94,7 @@ TEST_F(UnbufferedTest, AFailureMakesWaitingCallsRetry) {
 TEST_F(UnbufferedTest, RefusesWhileTheStoreIsUnreachableAndLeavesNoState) {
   for (int i = 0; i < 12; ++i) {
     while (source_.questions.empty()) {
-      Ask();
+      if (Ask() == Verdict::kWait) strategy_->TakeBack(call_);
       Pass(Milliseconds(10));
     }
     source_.Fail(Unavailable("gone"));
@@ -119,8 +121,28 @@ TEST_F(UnbufferedTest, CallsRefusedInTheMiddleOfTheQueueLeaveNoState) {
     EXPECT_EQ(strategy_->Issue(call), Verdict::kWait);
   }
   Pass(FetchGate::kSlow);
-  for (IssueCall& call : calls) EXPECT_EQ(strategy_->Issue(call), Verdict::kRefused);
+  for (IssueCall& call : calls) EXPECT_EQ(Attempt(call), Verdict::kRefused);
   source_.Answer();
+  EXPECT_THAT(source_.questions, IsEmpty());
+}
+
+TEST_F(UnbufferedTest, ACallThatTimedOutTakesNoNumber) {
+  RecordingRejections rejections;
+  Issuer issuer(rejections);
+  ASSERT_EQ(issuer.Set({"order", strategy_, {}}), Status());
+  std::vector<IssueCall> calls(4);
+  for (IssueCall& call : calls) {
+    call.Begin(*issuer.Resolve("order"), {.tag = "order", .count = 2});
+    EXPECT_EQ(issuer.Issue(call), Verdict::kWait);
+  }
+  issuer.GiveUp(calls[1]);
+  source_.Answer();
+  EXPECT_EQ(source_.asked(), 4);
+  issuer.GiveUp(calls[2]);  // the request for it has been sent
+  source_.AnswerWith(Range{3, 5});
+  EXPECT_EQ(issuer.Issue(calls[3]), Verdict::kIssued);
+  issuer.GiveUp(calls[0]);  // its numbers have arrived
+  EXPECT_EQ(strategy_->status().wasted, 2);
   EXPECT_THAT(source_.questions, IsEmpty());
 }
 

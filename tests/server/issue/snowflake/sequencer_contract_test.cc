@@ -38,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(AllKinds, SequencerContract,
                                           testing::ValuesIn(SequenceChecks())),
                          Name);
 
-TEST(SequencerNames, AreThoseOfTheFlags) {
+TEST(SequencerNames, AreTheValuesOfTheFlags) {
   EXPECT_EQ(ParseSequencerKind("spin"), SequencerKind::kSpin);
   EXPECT_EQ(ParseSequencerKind("Spin"), std::nullopt);
   EXPECT_EQ(ParseSequenceStart("carry"), SequenceStart::kCarry);

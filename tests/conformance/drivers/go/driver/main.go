@@ -65,6 +65,9 @@ func (d *driver) open(w words) told {
 		if w["on_event"] == "throws" {
 			panic("as the case says")
 		}
+		if w["on_event"] == "closes" {
+			_ = d.client.Close()
+		}
 	}
 	client, fault := firn.New(w["servers"], options)
 	if fault != nil {

@@ -21,6 +21,18 @@ import javax.net.ssl.SSLSocket;
 final class Connection implements Watchdog.Watched {
   private static final int FIRST_BYTES = 1 << 16;
 
+  /** Reads many short answers at once. */
+  private static final class Input extends BufferedInputStream {
+    Input(InputStream from) {
+      super(from);
+    }
+
+    boolean hasFrame() {
+      int left = count - pos - 4;
+      return left >= 0 && left >= ByteBuffer.wrap(buf, pos, 4).getInt();
+    }
+  }
+
   boolean used; // an earlier call used it: if it is closed, the call may try again
   volatile long idleSince;
   Wire.Status status; // the server's status at the start of the connection
@@ -29,7 +41,7 @@ final class Connection implements Watchdog.Watched {
   private final AtomicLong limit = new AtomicLong(Watchdog.NEVER); // when the wait for an answer ends
   private final Socket plain;
   private Socket socket;
-  private InputStream in; // reads head and body of a short answer at once
+  private Input in;
   private final byte[] head = new byte[4];
   private int sequence;
   private int got; // received bytes of the current answer
@@ -66,7 +78,7 @@ final class Connection implements Watchdog.Watched {
       secure(tls, host, port, until);
     }
     try {
-      in = new BufferedInputStream(socket.getInputStream());
+      in = new Input(socket.getInputStream());
     } catch (IOException gone) {
       close();
       throw new Failure(Attempt.End.UNREACHABLE, gone.getMessage());
@@ -191,6 +203,11 @@ final class Connection implements Watchdog.Watched {
   byte[] nextFrame() throws IOException, Failure {
     got = 0;
     return receive();
+  }
+
+  /** Whether the next answer was read whole. */
+  boolean hasFrame() {
+    return in.hasFrame();
   }
 
   /** Whether bytes of the server wait for the thread that reads. */

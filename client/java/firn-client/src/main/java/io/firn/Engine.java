@@ -29,7 +29,7 @@ final class Engine {
   final Map<String, Supply> supplies = new HashMap<>();
   final ExecutorService background;
   final AsyncCalls async;
-  final Tally tally = new Tally();
+  final Counters.Tally tally = new Counters.Tally();
   private final ScheduledThreadPoolExecutor timer;
   final Watchdog watchdog;
   private final Object wake = new Object();
@@ -126,33 +126,36 @@ final class Engine {
     }
   }
 
-  /** Returns the answer of one server about a lease. That may take longer than ids, because the server may have to
-   * write to its registry, so a timeout does not count against the server. */
+  /** Returns the answer of one server about a lease, over a connection of its own. That may take longer than ids, because
+   * the server may have to write to its registry, so only the connection tells of the server's health. */
   <T> T askAt(String address, Ask<T> ask, long limitMs) throws Failure {
     Server server = fleet.at(address);
     if (fleet.lacksAddress(server)) {
       resolve(server);
     }
     long until = System.nanoTime() + limitMs * 1_000_000;
+    Connection connection;
     try {
-      return askAgainIfStale(server, ask, until);
+      connection = connect(server, until);
     } catch (Failure failure) {
-      if (failure.unsent() || failure.end == Attempt.End.CLOSED || failure.quarantines()) {
-        fleet.failed(server, "", failure);
-      }
+      fleet.failed(server, "", failure);
       throw failure;
+    }
+    try {
+      fleet.connected(server);
+      return ask(connection, ask, until);
+    } finally {
+      drop(connection);
     }
   }
 
-  private <T> T askAgainIfStale(Server server, Ask<T> ask, long until) throws Failure {
-    try {
-      return ask(server, ask, false, until);
-    } catch (Failure failure) {
-      if (!failure.stale) {
-        throw failure;
-      }
-      return ask(server, ask, true, until);
+  private static <T> T ask(Connection connection, Ask<T> ask, long until) throws Failure {
+    T answer = connection.call(ask, until);
+    String fault = ask.faultOf(answer, connection.check);
+    if (fault != null) {
+      throw new Failure(Attempt.End.BROKEN, fault);
     }
+    return answer;
   }
 
   private static void awaitRoom(Server server, long deadline) throws Failure {
@@ -170,11 +173,7 @@ final class Engine {
     Connection connection = take(server, fresh, until);
     boolean whole = false;
     try {
-      T answer = connection.call(ask, until);
-      String fault = ask.faultOf(answer, connection.check);
-      if (fault != null) {
-        throw new Failure(Attempt.End.BROKEN, fault);
-      }
+      T answer = ask(connection, ask, until);
       whole = true;
       return answer;
     } catch (Failure failure) {

@@ -1,7 +1,9 @@
 package io.firn;
 
 import java.nio.charset.StandardCharsets;
+import java.util.AbstractList;
 import java.util.List;
+import java.util.RandomAccess;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 
@@ -21,6 +23,25 @@ import java.util.function.Function;
  * Cancelling a future does not stop a call that has begun; its id is lost.
  */
 public final class FirnClient implements AutoCloseable {
+  /** Ids in a list, without an object for each. */
+  private static final class IdList extends AbstractList<Long> implements RandomAccess {
+    private final long[] ids;
+
+    IdList(long[] ids) {
+      this.ids = ids;
+    }
+
+    @Override
+    public Long get(int index) {
+      return ids[index];
+    }
+
+    @Override
+    public int size() {
+      return ids.length;
+    }
+  }
+
   private static final int TAG_MAX = 128; // bytes
   private static final int COUNT_MAX = 100_000;
 

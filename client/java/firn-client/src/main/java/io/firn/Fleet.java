@@ -24,6 +24,37 @@ import java.util.stream.Collectors;
 /** The servers of a client, their health, and the one that a call asks next. Thread-safe; hooks are called without
  * its lock. */
 final class Fleet implements Lessee.Servers {
+  /** Limits how many requests all calls together may add as retries, so that clients do not multiply the
+   * load on servers that are already slow. Each call earns a fifth of a retry and each second earns ten; at
+   * most 200 are stored. Thread-safe. */
+  static final class RetryBudget {
+    private static final double PER_CALL = 0.2;
+    private static final double PER_MS = 0.01;
+    private static final double MOST = 200;
+
+    private double tokens = MOST;
+    private long last;
+
+    RetryBudget(long nowMs) {
+      last = nowMs;
+    }
+
+    synchronized void callBegins() {
+      tokens = Math.min(MOST, tokens + PER_CALL);
+    }
+
+    /** Pays for one retry; false when the budget is exhausted. */
+    synchronized boolean take(long nowMs) {
+      tokens = Math.min(MOST, tokens + PER_MS * Math.max(0, nowMs - last));
+      last = Math.max(last, nowMs);
+      if (tokens < 1) {
+        return false;
+      }
+      tokens -= 1;
+      return true;
+    }
+  }
+
   private static final long NO_ADVICE_MS = 100;
   private static final long PROBE_AGAIN_MS = 30_000;
   private static final long PROBE_FIRST_MS = 1000;
@@ -34,7 +65,7 @@ final class Fleet implements Lessee.Servers {
   final Options options;
   private final List<String> seeds;
   private final Runnable trouble;
-  final Tally tally;
+  final Counters.Tally tally;
   final RetryBudget budget = new RetryBudget(Server.now());
   private final long name = ThreadLocalRandom.current().nextLong();
   private final Set<String> ownNumbers = new HashSet<>(); // tags that need no machine id
@@ -49,7 +80,7 @@ final class Fleet implements Lessee.Servers {
   private volatile boolean stopped;
   private final Runnable onNews; // called with locks held
 
-  Fleet(Options options, List<String> seeds, Tally tally, Runnable trouble, Runnable onNews) {
+  Fleet(Options options, List<String> seeds, Counters.Tally tally, Runnable trouble, Runnable onNews) {
     this.options = options;
     this.seeds = seeds;
     this.tally = tally;
@@ -177,14 +208,12 @@ final class Fleet implements Lessee.Servers {
     Standing best = Standing.QUARANTINED;
     List<Server> offered = new ArrayList<>(from.size());
     boolean needsMachine = !ownNumbers.contains(tag);
-    boolean panic = servers.values().stream()
-        .filter(one -> one.standing(tag, needsMachine, now) == Standing.HEALTHY).count() * 2 < servers.size();
     for (Server one : from) {
       if (tried.contains(one) || one.addresses.isEmpty() || !one.mayServe(now)) {
         continue;
       }
       Standing standing = one.standing(tag, needsMachine, now);
-      if (panic && standing == Standing.QUARANTINED && !one.foreign) {
+      if (standing == Standing.QUARANTINED && !one.foreign && panics(tag, needsMachine, now)) {
         standing = Standing.EJECTED;
       }
       if (standing.compareTo(best) < 0) {
@@ -196,6 +225,12 @@ final class Fleet implements Lessee.Servers {
       }
     }
     return offered;
+  }
+
+  /** Whether fewer than half of the servers are healthy. */
+  private boolean panics(String tag, boolean needsMachine, long now) {
+    return servers.values().stream()
+        .filter(one -> one.standing(tag, needsMachine, now) == Standing.HEALTHY).count() * 2 < servers.size();
   }
 
   private static Server lessBusy(List<Server> from) {
@@ -338,8 +373,12 @@ final class Fleet implements Lessee.Servers {
     return List.copyOf(servers.values());
   }
 
-  /** A callback that throws is reported to its thread's handler and changes nothing else. */
+  /**
+   * A callback that throws is reported to its thread's handler and changes nothing else. After the client was closed,
+   * servers fail because of that, so nothing is reported.
+   */
   void tell(String kind, String server, String detail) {
+    if (stopped) return;
     try {
       options.onEvent.accept(new Event(kind, server, detail));
     } catch (RuntimeException | Error fault) {
@@ -402,6 +441,13 @@ final class Fleet implements Lessee.Servers {
     }
     if (back) {
       tell("healthy", server.address, "answers again");
+    }
+  }
+
+  /** Records that a connection for a lease was opened. It ends no ejection: probes and calls do. */
+  synchronized void connected(Server server) {
+    if (!server.out) {
+      server.answered();
     }
   }
 

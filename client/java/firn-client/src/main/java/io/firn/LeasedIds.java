@@ -133,7 +133,7 @@ final class LeasedIds {
   private volatile Reading reading;
   /** Called once for each jump of the wall clock, without the lock, when next finds it. */
   volatile Runnable onJump = () -> { };
-  private boolean jumpTold; // to onJump; under the lock
+  private volatile boolean jumpTold; // to onJump; written under the lock
   private Terms firstTerms; // of the first lease, whose layout the others have; under the lock, as below
   private long lastTick = -1; // of the lease that was closed last
   private boolean stopped;
@@ -168,9 +168,14 @@ final class LeasedIds {
       long now = (nowNs / 1_000_000 - terms.epochMs) / terms.tickMs;
       long tick = position >> held.bits;
       long index = position & held.mask;
-      if ((tick < now || index == 0) && wallNs() - nowNs > JUMP_MAX_NS) {
-        checkJump();
-        continue;
+      if (tick < now || index == 0) {
+        boolean jumped = wallNs() - nowNs > JUMP_MAX_NS;
+        if (jumped || jumpTold) { // or it was corrected: the next jump is another one
+          checkJump();
+        }
+        if (jumped) {
+          continue;
+        }
       }
       boolean later = tick > now && index == 0; // where index is above 0, another thread's clock was there
       if (tick < now) {
@@ -256,6 +261,10 @@ final class LeasedIds {
     }
     if (firstTerms != null && !firstTerms.sameLayout(terms)) { // ids of two layouts can be equal
       return "its layout is not that of this generator's first lease; restart the program if the cluster's has changed";
+    }
+    long endNs = terms.startOf(terms.untilTick) * 1_000_000;
+    if (advanceNs() >= endNs && wallNs() >= endNs) { // a late answer must not replace a lease in use
+      return "its interval has ended";
     }
     closeCurrent();
     long from = Math.max(terms.fromTick, lastTick + 1);

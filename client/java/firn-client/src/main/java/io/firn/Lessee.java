@@ -352,7 +352,7 @@ final class Lessee {
     long now = now();
     switch (outcome.kind) {
       case TERMS:
-        String fault = ids.adopt(outcome.terms);
+        String fault = holds(outcome.terms) ? "it is held already" : ids.adopt(outcome.terms);
         if (fault == null) {
           ids.confirm(grant.wallAtZeroNs);
           hold(outcome.terms, now);
@@ -401,9 +401,7 @@ final class Lessee {
     next.renewAt = now;
     next.renewable = true;
     lastServers = new HashSet<>(List.of(grant.server, terms.server));
-    if (held != null && !held.terms.lease.equals(terms.lease)) { // of a token that an Error has left
-      releaseHeld();
-    }
+    releaseHeld();
     renewal = null;
     held = next;
     grant = null;
@@ -532,7 +530,7 @@ final class Lessee {
   /** Releases a lease under which no id was issued. Its terms may be wrong: an end that has passed, or is more than
    * `ahead` away, is ignored. */
   private void giveBack(Terms terms) {
-    if (terms.named()) {
+    if (terms.named() && !holds(terms)) {
       Request request = release(terms, grant.server);
       request.named = terms.server;
       request.usedTick = Math.max(terms.fromTick, 0) - 1;
@@ -623,6 +621,10 @@ final class Lessee {
   /** Returns whether nothing is left to be sent after stop(). */
   boolean stopped() {
     return stopping && releases.isEmpty();
+  }
+
+  private boolean holds(Terms terms) {
+    return held != null && held.terms.lease.equals(terms.lease);
   }
 
   /** Returns whether a lease is held. */

@@ -98,7 +98,7 @@ public final class Options {
     return this;
   }
 
-  /** Maximum connections per server; each serves one call at a time; 64. Asynchronous calls share at most 4 others. */
+  /** Maximum connections per server; each serves one call at a time; 64. Asynchronous calls share others, at most 4. */
   public Options connectionsMax(int connections) {
     connectionsMax = connections;
     return this;

@@ -11,8 +11,9 @@ import java.util.List;
  * failure but a refusal closes it and ends all requests on it, so a late answer cannot be taken for the answer to
  * another call. Calls into a call without its own lock. */
 final class Pipeline implements Watchdog.Watched {
-  static final int IN_FLIGHT_MAX = 256;
-  private static final int GRACES = 8; // of the time of an attempt, for bytes that this process has not read yet
+  static final int IN_FLIGHT_MAX = 1024;
+  // A part of the time of an attempt: for bytes that this process has not read yet, and until a connection is slow.
+  private static final int GRACES = 8;
 
   /** A request, until its answer. */
   static final class Exchange<T> {
@@ -40,10 +41,12 @@ final class Pipeline implements Watchdog.Watched {
   private final Deque<Exchange<?>> queue = new ArrayDeque<>(); // the lock guards this and all below
   private final ByteArrayOutputStream out = new ByteArrayOutputStream(); // requests that are not written yet
   private boolean writing;
+  private Thread reader;
   private boolean used;
   private boolean leaving;
   private volatile boolean closed;
   private long heardAt = System.nanoTime();
+  private volatile long movedAt = heardAt; // when it began to wait for the answer that is next
   private volatile long due = Watchdog.NEVER;
 
   Pipeline(Engine engine, Pool pool, Connection connection) {
@@ -56,7 +59,8 @@ final class Pipeline implements Watchdog.Watched {
 
   void start() {
     engine.watchdog.add(this);
-    Engine.daemon(this::read, "firn-answers").start();
+    reader = Engine.daemon(this::read, "firn-answers");
+    reader.start();
   }
 
   /** Queues the request of a call, and writes it unless another thread is about to. Returns null if the connection has
@@ -72,10 +76,11 @@ final class Pipeline implements Watchdog.Watched {
       }
       made = new Exchange<>(this, call, connection.nextSequence(), System.nanoTime());
       alone = queue.isEmpty();
+      movedAt = alone ? made.watched : movedAt;
       queue.add(made);
       out.writeBytes(Wire.request(call.ask(), made.sequence));
-      begins = !writing;
-      writing = true;
+      begins = !writing && Thread.currentThread() != reader; // which writes for all answers that it has received
+      writing |= begins;
       waits = due == Watchdog.NEVER;
       if (waits) {
         due = made.watched + limitNs;
@@ -87,11 +92,26 @@ final class Pipeline implements Watchdog.Watched {
     // On its own, it finds the socket's buffer empty, and does not block.
     boolean more = begins && (!alone || write());
     if (more) {
-      engine.inBackground(() -> {
-        while (write()) { }
-      });
+      writeOn();
     }
     return made;
+  }
+
+  private void writeOn() {
+    engine.inBackground(() -> {
+      while (write()) { }
+    });
+  }
+
+  private void flush() {
+    boolean begins;
+    synchronized (this) {
+      begins = !writing && out.size() > 0;
+      writing |= begins;
+    }
+    if (begins) {
+      writeOn();
+    }
   }
 
   /** Writes what is queued. Returns whether more was queued meanwhile. */
@@ -116,15 +136,25 @@ final class Pipeline implements Watchdog.Watched {
     return closed;
   }
 
+  /** Whether it has no calls, or an answer has arrived a short time ago: the server answers in order, and may hold a call
+   * until it has ids. */
+  boolean isPrompt() {
+    return !closed && (load == 0 || System.nanoTime() - movedAt < limitNs / GRACES);
+  }
+
   private void read() {
     try {
       while (true) {
+        if (!connection.hasFrame()) {
+          flush();
+        }
         byte[] frame = connection.nextFrame();
         Exchange<?> first;
         synchronized (this) {
           first = queue.peek();
           used = true;
           heardAt = System.nanoTime();
+          movedAt = heardAt;
         }
         if (first == null) {
           Failure unasked = new Failure(Attempt.End.BROKEN, "an answer belongs to no call");

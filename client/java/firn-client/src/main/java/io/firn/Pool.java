@@ -30,29 +30,37 @@ final class Pool {
     return isOpen;
   }
 
-  /** Returns the least busy connection, which counts as busier until `left`. Returns null if none has room: the call
-   * waits for one. Opens another connection, up to the limit, while none is idle. */
+  /** Returns a connection, which the call uses until `left`. Returns null if none has room: the call waits for one. Opens
+   * another connection, up to the limit, while all are slow. */
   synchronized Pipeline enter(Engine engine, AsyncCall<?> call) {
-    Pipeline freest = waiting.isEmpty() ? freest() : null;
-    if (freest == null || freest.load > 0) {
+    Pipeline one = waiting.isEmpty() ? pick() : null;
+    if (open.stream().noneMatch(Pipeline::isPrompt)) {
       dialIfRoom(engine);
     }
-    if (freest == null) {
+    if (one == null) {
       waiting.add(call);
     } else {
-      freest.load++;
+      one.load++;
     }
-    return freest;
+    return one;
   }
 
-  private Pipeline freest() {
-    Pipeline freest = null;
+  /** Returns the first connection that is not slow, so that many requests are written at a time; otherwise the least busy
+   * one. */
+  private Pipeline pick() {
+    Pipeline best = null;
     for (Pipeline one : open) {
-      if (one.load < Pipeline.IN_FLIGHT_MAX && !one.isClosed() && (freest == null || one.load < freest.load)) {
-        freest = one;
+      if (one.load >= Pipeline.IN_FLIGHT_MAX || one.isClosed()) {
+        continue;
+      }
+      if (one.isPrompt()) {
+        return one;
+      }
+      if (best == null || one.load < best.load) {
+        best = one;
       }
     }
-    return freest;
+    return best;
   }
 
   private void dialIfRoom(Engine engine) {

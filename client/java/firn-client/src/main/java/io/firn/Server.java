@@ -105,16 +105,20 @@ final class Server {
       return Standing.LAST_RESORT;
     }
     if (draining || state == Wire.State.DRAINING || state == Wire.State.OFFLINE
-        || now < closedUntil.getOrDefault(tag, now)) {
+        || lasts(closedUntil, tag, now)) {
       return Standing.DRAINING;
     }
     if (!online || weight <= 0) {
       return Standing.DISABLED;
     }
-    if (ejected() || (notReady && needsMachine) || now < downUntil.getOrDefault(tag, now)) {
+    if (ejected() || (notReady && needsMachine) || lasts(downUntil, tag, now)) {
       return Standing.EJECTED;
     }
     return tooManyFailures() ? Standing.FAILING : Standing.HEALTHY;
+  }
+
+  private static boolean lasts(Map<String, Long> untils, String tag, long now) {
+    return !untils.isEmpty() && now < untils.getOrDefault(tag, now); // usually without a hash
   }
 
   double share() {

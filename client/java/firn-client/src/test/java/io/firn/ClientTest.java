@@ -62,13 +62,54 @@ class ClientTest {
   }
 
   @Test
+  void asynchronous_calls_share_one_connection() throws Exception {
+    CountDownLatch held = new CountDownLatch(1);
+    server.mayAnswer = held;
+    try (FirnClient client = new FirnClient(options())) {
+      List<CompletableFuture<Long>> calls = new ArrayList<>();
+      for (int i = 0; i < 100; i++) {
+        calls.add(client.nextIdAsync("order"));
+      }
+      while (!server.holds) {
+        Thread.onSpinWait();
+      }
+      calls.add(client.nextIdAsync("order"));
+      held.countDown();
+      assertEquals(101, calls.stream().map(CompletableFuture::join).distinct().count());
+      assertEquals(1, client.counters().connects);
+    }
+  }
+
+  @Test
+  void asynchronous_calls_do_not_wait_behind_a_slow_answer() throws Exception {
+    CountDownLatch held = new CountDownLatch(1);
+    server.mayAnswer = held;
+    try (FirnClient client = new FirnClient(options().attemptLimitMs(8_000))) {
+      List<CompletableFuture<Long>> calls = new ArrayList<>();
+      calls.add(client.nextIdAsync("order"));
+      while (!server.holds) {
+        Thread.onSpinWait();
+      }
+      server.mayAnswer = new CountDownLatch(0); // for the connections that follow
+      while (!calls.get(calls.size() - 1).isDone()) {
+        calls.add(client.nextIdAsync("order"));
+        Thread.sleep(5);
+      }
+      assertFalse(calls.get(0).isDone());
+      assertEquals(2, client.counters().connects);
+      held.countDown();
+      assertEquals(calls.size(), calls.stream().map(CompletableFuture::join).distinct().count());
+    }
+  }
+
+  @Test
   void queued_asynchronous_call_ends_at_its_deadline() throws Exception {
     server.mayAnswer = new CountDownLatch(1);
     try (FirnClient client = new FirnClient(options().connectionsMax(1))) {
       for (int i = 0; i < Pipeline.IN_FLIGHT_MAX; i++) {
         client.nextIdAsync("order");
       }
-      FirnException failure = failureOf(client.nextIdAsync("order", 50));
+      FirnException failure = failureOf(client.nextIdAsync("order", 500));
       assertEquals(FirnException.Kind.UNAVAILABLE, failure.kind());
       assertEquals(Attempt.End.NO_ROOM, failure.attempts().get(0).end);
     }

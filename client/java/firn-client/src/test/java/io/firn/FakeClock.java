@@ -42,11 +42,6 @@ final class FakeClock implements LeasedIds.Clock {
     wallMs += nanos / 1_000_000 - before;
   }
 
-  /** Returns the wall clock minus the monotonic clock. */
-  synchronized long wallAtZeroNs() {
-    return wallMs * 1_000_000 - nanos;
-  }
-
   /** Sets the wall clock. */
   synchronized void stepWall(long ms) {
     wallMs += ms;

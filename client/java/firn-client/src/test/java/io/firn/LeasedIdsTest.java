@@ -127,37 +127,6 @@ class LeasedIdsTest {
   }
 
   @Test
-  void next_lease_begins_above_the_last_tick_used() throws Exception {
-    ids.adopt(terms(1, NOW, NOW + 60_000));
-    clock.passMs(100);
-    long before = ids.next();
-    ids.adopt(terms(2, NOW - 5000, NOW + 60_000));
-    assertEquals(NOW + 100, ids.lastTick());
-    long after = ids.next();
-    assertEquals(2, after >> 12 & 0x3ff);
-    assertTrue(tickOf(after) > tickOf(before));
-    // Back to the first machine id, as after a release and a new lease.
-    ids.adopt(terms(1, NOW, NOW + 60_000));
-    assertTrue(tickOf(ids.next()) > tickOf(after));
-  }
-
-  @Test
-  void wall_clock_that_steps_back_repeats_nothing_and_stops_nothing() throws Exception {
-    ids.adopt(terms(1, NOW, NOW + 60_000));
-    long before = ids.next();
-    clock.stepWall(-3 * 3_600_000L);
-    for (int i = 0; i < 20_000; i++) {
-      ids.advance();
-      long id = ids.next();
-      assertTrue(id > before);
-      before = id;
-      clock.passMs(i % 100 == 0 ? 1 : 0);
-    }
-    ids.adopt(terms(2, NOW, NOW + 60_000)); // after the step
-    assertTrue(tickOf(ids.next()) > tickOf(before));
-  }
-
-  @Test
   void ids_ahead_of_the_wall_clock_run_at_nine_tenths_of_its_pace() throws Exception {
     ids.adopt(terms(1, NOW, NOW + 60_000));
     ids.next();
@@ -174,16 +143,6 @@ class LeasedIdsTest {
     assertEquals(NOW + 48_000, tickOf(ids.next()));
     ids.advance();
     assertEquals(clock.wallMs() - EPOCH_MS, tickOf(ids.next()));
-  }
-
-  @Test
-  void confirmation_does_not_move_the_id_clock_back() throws Exception {
-    ids.adopt(terms(1, NOW, NOW + 60_000));
-    ids.next();
-    clock.stepWall(-3_000);
-    ids.confirm(clock.wallAtZeroNs());
-    clock.passMs(10);
-    assertTrue(tickOf(ids.next()) >= NOW + 9);
   }
 
   @Test
@@ -212,67 +171,6 @@ class LeasedIdsTest {
     }
     assertNull(ids.adopt(terms(2, NOW, NOW + 60_000)));
     assertEquals(2, ids.next() >> 12 & 0x3ff);
-  }
-
-  @Test
-  void wall_clock_behind_the_first_tick_is_not_used() throws Exception {
-    ids.adopt(terms(1, NOW + 5000, NOW + 6000));
-    assertEquals(NOW + 5000, tickOf(ids.next()));
-    clock.passMs(10);
-    assertEquals(NOW + 5010, tickOf(ids.next()));
-  }
-
-  @Test
-  void wall_clock_hours_ahead_that_a_server_confirms_ends_the_interval_only() throws Exception {
-    ids.adopt(terms(1, NOW, NOW + 60_000));
-    ids.next();
-    clock.stepWall(5 * 3_600_000L);
-    ids.confirm(clock.wallAtZeroNs()); // the server's is as wrong
-    clock.passMs(31_000);
-    assertTrue(failureOf(ids, FirnException.Kind.NO_LEASE).contains("ended"));
-    clock.stepWall(-5 * 3_600_000L);
-    ids.adopt(terms(2, NOW + 31_000, NOW + 91_000));
-    assertEquals(NOW + 31_000, tickOf(ids.next()));
-  }
-
-  /** The last id before the clock is wrong has a late tick of the interval, so that a repeated tick would be seen. */
-  @Test
-  void clock_beyond_the_interval_returns_to_the_wall_clock_with_the_next_extension() throws Exception {
-    for (long corrected : new long[] {0, -3_600_000}) { // a clock that was set right, and one that is behind
-      LeasedIds ids = new LeasedIds(clock);
-      long now = clock.wallMs() - EPOCH_MS;
-      ids.adopt(terms(1, now, now + 15_000));
-      ids.next();
-      clock.stepWall(14_000);
-      ids.confirm(clock.wallAtZeroNs());
-      long last = ids.next();
-      clock.stepWall(2 * 3_600_000L);
-      ids.extend("secret-1", now + 20_000);
-      ids.confirm(clock.wallAtZeroNs()); // it is right, as far as the generator can tell
-      failureOf(ids, FirnException.Kind.NO_LEASE);
-      clock.stepWall(corrected - 2 * 3_600_000L);
-      clock.passMs(1_000);
-      ids.extend("secret-1", now + 25_000);
-      long first = ids.next();
-      assertEquals(corrected < 0 ? tickOf(last) : now + 15_000, tickOf(first));
-      assertTrue(first > last);
-      for (int i = 0; i < 10_000; i++) { // more than a tick has
-        if (i % 1_000 == 0) {
-          ids.extend("secret-1", now + 25_000);
-        }
-        long id = ids.next();
-        assertTrue(id > first);
-        first = id;
-      }
-    }
-  }
-
-  @Test
-  void small_step_ahead_is_followed() throws Exception {
-    ids.adopt(terms(1, NOW, NOW + 60_000));
-    clock.stepWall(2_000);
-    ids.advance();
-    assertEquals(NOW + 2_000, tickOf(ids.next()));
   }
 
   @Test

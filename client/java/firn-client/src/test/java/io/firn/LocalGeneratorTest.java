@@ -68,6 +68,24 @@ class LocalGeneratorTest {
     }
   }
 
+  @Test
+  void connection_for_a_lease_ends_a_row_of_failures_but_no_quarantine() throws Exception {
+    FakeServer server = new FakeServer();
+    try (FirnClient client = new FirnClient(new Options("list://" + server.address() + ",127.0.0.1:1"))) {
+      Fleet fleet = client.engine.fleet;
+      for (int failures = 0; failures < 3; failures++) {
+        fleet.failed(fleet.at(server.address()), "order", new Failure(Attempt.End.CLOSED, ""));
+        client.engine.askAt(server.address(), Ask.status(), 30_000);
+      }
+      assertTrue(client.servers().stream().allMatch(one -> one.health.equals("healthy")));
+      fleet.failed(fleet.at(server.address()), "order", new Failure(Attempt.End.BROKEN, ""));
+      client.engine.askAt(server.address(), Ask.status(), 30_000);
+      assertTrue(client.servers().stream().anyMatch(one -> one.health.equals("quarantined")));
+    } finally {
+      server.close();
+    }
+  }
+
   /** The program's hook for events throws, and so does its handler of uncaught exceptions. */
   @Test
   void error_does_not_end_the_thread_of_a_generator() throws Exception {

@@ -130,7 +130,7 @@ class SupplyTest {
 
   @Test
   void piece_fills_an_array_or_leaves_its_ids() {
-    Piece piece = new Piece(null, 100, 10, 5);
+    Supply.Piece piece = new Supply.Piece(null, 100, 10, 5);
     assertFalse(piece.fill(new long[6]));
     long[] ids = new long[3];
     assertTrue(piece.fill(ids));
@@ -147,10 +147,10 @@ class SupplyTest {
     run.first = Long.MAX_VALUE - 20;
     run.stride = 10;
     run.count = 3;
-    Piece piece = Piece.cut(null, run, 2);
+    Supply.Piece piece = Supply.Piece.cut(null, run, 2);
     assertEquals(2, piece.size());
     assertEquals(Long.MAX_VALUE - 20, piece.take());
-    Piece last = Piece.cut(null, run, 2);
+    Supply.Piece last = Supply.Piece.cut(null, run, 2);
     assertEquals(1, last.size());
     assertEquals(Long.MAX_VALUE, last.take());
     assertEquals(0, run.count);

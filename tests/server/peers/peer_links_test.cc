@@ -1,0 +1,187 @@
+#include "server/peers/peer_links.h"
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "server/front/server_front.h"
+#include "tests/server/front/issuing_fixture.h"
+#include "tests/support/process.h"
+
+namespace firn {
+namespace {
+
+// The port of a server that owns the tag `order`.
+class OwnerPort final : public front::ServerControl {
+ public:
+  OwnerPort() { Start(0); }
+
+  // Closes all connections, and opens the same port again.
+  void Restart() {
+    const uint16_t port = front_->port();
+    front_.reset();
+    Start(port);
+  }
+
+  std::string address() const { return "127.0.0.1:" + std::to_string(front_->port()); }
+  uint64_t connections() const {
+    return front_->sums().protocols[front::ProtocolKind::kThrift].connections;
+  }
+
+  std::atomic<int64_t> next{1};
+  std::atomic<bool> hangs = false;
+
+ private:
+  void Start(uint16_t port) {
+    front::ServerFrontOptions options;
+    options.listen.port = port;
+    options.admin.emplace();
+    options.take_owned = [this](const PeerTake& take) -> Result<Range> {
+      if (take.secret != "secret" || take.tag != "order") return Range{};
+      while (hangs) SleepFor(Milliseconds(1));
+      const int64_t begin = next.fetch_add(take.count);
+      return Range{begin, begin + take.count};
+    };
+    front_.emplace(std::move(options), issuing_.issuer, issuing_.view, *this, SystemClock());
+    if (!front_->Start().ok()) Die("the owner's port was not opened");
+  }
+
+  Status GoOffline() override { return {}; }
+  Status GoOnline() override { return {}; }
+
+  front::Issuing issuing_;
+  std::optional<front::ServerFront> front_;
+};
+
+class PeerLinksTest : public testing::Test {
+ protected:
+  explicit PeerLinksTest(Milliseconds kept = PeerLinks::kKept, Milliseconds silent = kPatience)
+      : links_(std::nullopt, kept, silent) {}
+  Result<Range> Take(const std::string& address, const OwnerLink::Count& count,
+                     const std::string& secret = "secret") {
+    std::promise<Result<Range>> answer;
+    links_.Take(address, {secret, "order", "form"}, count,
+                [&answer](const Result<Range>& range) { answer.set_value(range); });
+    return answer.get_future().get();
+  }
+  Result<Range> Take(const OwnerPort& owner) {
+    return Take(owner.address(), [] { return 1; });
+  }
+
+  OwnerPort first_, second_;
+  PeerLinks links_;
+};
+
+class ForgetfulPeerLinksTest : public PeerLinksTest {
+ protected:
+  ForgetfulPeerLinksTest() : PeerLinksTest(Milliseconds(0)) {}
+};
+
+class ImpatientPeerLinksTest : public PeerLinksTest {
+ protected:
+  ImpatientPeerLinksTest() : PeerLinksTest(PeerLinks::kKept, PeerLinks::kAnswer) {}
+};
+
+TEST_F(PeerLinksTest, RequestsTheCountThatIsNeededWhenItIsSent) {
+  EXPECT_EQ(*Take(first_.address(), [] { return 3; }), (Range{1, 4}));
+  EXPECT_EQ(*Take(first_.address(), [this] { return first_.next.load(); }), (Range{4, 8}));
+  EXPECT_EQ(first_.connections(), 1U);
+}
+
+TEST_F(PeerLinksTest, ReturnsAnEmptyRangeIfTheCallerMustRetry) {
+  EXPECT_EQ(*Take(
+                first_.address(), [] { return 3; }, "another"),
+            Range{});
+  EXPECT_EQ(*Take("127.0.0.1:1", [] { return 3; }), Range{}) << "no server listens there";
+}
+
+TEST_F(PeerLinksTest, KeepsItsConnectionsToTwoOwners) {
+  for (int64_t i = 1; i <= 3; ++i) {
+    EXPECT_EQ(*Take(first_), (Range{i, i + 1}));
+    EXPECT_EQ(*Take(second_), (Range{i, i + 1}));
+  }
+  EXPECT_EQ(first_.connections(), 1U);
+  EXPECT_EQ(second_.connections(), 1U);
+}
+
+TEST_F(ForgetfulPeerLinksTest, ClosesAnIdleConnectionWhenItConnectsToANewAddress) {
+  EXPECT_EQ(*Take(first_), (Range{1, 2}));
+  int port = 0;  // no server listens there
+  EXPECT_TRUE(Eventually(kPatience, [&] {
+    EXPECT_EQ(*Take("127.0.0.1:" + std::to_string(++port), [] { return 1; }), Range{});
+    return first_.connections() == 0;
+  }));
+  EXPECT_EQ(*Take(first_), (Range{2, 3}));
+}
+
+TEST_F(PeerLinksTest, SendsATakeAgainIfTheConnectionHadBeenClosed) {
+  EXPECT_EQ(*Take(first_), (Range{1, 2}));
+  first_.Restart();
+  EXPECT_EQ(*Take(first_), (Range{2, 3}));
+}
+
+TEST_F(PeerLinksTest, SendsATakeOnceToAnOwnerThatDoesNotAnswer) {
+  EXPECT_EQ(*Take(first_), (Range{1, 2}));
+  int sent = 0;
+  first_.hangs = true;
+  EXPECT_EQ(*Take(first_.address(), [&sent] { return ++sent; }), Range{});
+  first_.hangs = false;
+  EXPECT_EQ(sent, 1);
+}
+
+// Otherwise an owner would lose its partitions because it is overloaded.
+TEST_F(PeerLinksTest, CountsAnOwnerThatAnswersLateAsReachable) {
+  EXPECT_EQ(*Take(first_), (Range{1, 2}));
+  first_.hangs = true;
+  EXPECT_EQ(*Take(first_), Range{});
+  EXPECT_EQ(*Take(first_), Range{}) << "the first answer is still missing";
+  EXPECT_EQ(links_.Unreachable(), "");
+  first_.hangs = false;
+  EXPECT_TRUE(Eventually(kPatience, [&] { return !Take(first_)->empty(); }));
+  EXPECT_EQ(links_.Unreachable(), "");
+  EXPECT_EQ(first_.connections(), 1U) << "a new connection would add to its load";
+}
+
+TEST_F(PeerLinksTest, UsesALateAnswer) {
+  // A busy machine may pause for longer than callers wait.
+  EXPECT_TRUE(Eventually(kPatience, [this] {
+    first_.hangs = true;
+    const std::jthread later([this] {
+      const BootMs until = TestNow() + PeerLinks::kAnswer + Milliseconds(200);
+      EXPECT_TRUE(Eventually(kPatience, [&] { return TestNow() > until; }));
+      first_.hangs = false;
+    });
+    return !Take(first_)->empty();
+  }));
+}
+
+TEST_F(PeerLinksTest, NamesAnOwnerThatRefusesConnections) {
+  EXPECT_EQ(*Take("127.0.0.1:1", [] { return 1; }), Range{}) << "no server listens there";
+  EXPECT_TRUE(Eventually(kPatience, [&] { return links_.Unreachable() == "127.0.0.1:1"; }));
+}
+
+TEST_F(ImpatientPeerLinksTest, NamesAnOwnerThatStaysSilent) {
+  EXPECT_EQ(*Take(first_), (Range{1, 2}));
+  EXPECT_EQ(*Take(second_), (Range{1, 2}));
+  EXPECT_EQ(links_.Unreachable(), "");
+  first_.hangs = true;
+  EXPECT_EQ(*Take(first_), Range{});
+  EXPECT_TRUE(Eventually(kPatience, [&] { return links_.Unreachable() == first_.address(); }));
+  first_.hangs = false;
+  EXPECT_TRUE(Eventually(kPatience, [&] { return first_.connections() == 0; }));
+  EXPECT_TRUE(Eventually(kPatience, [&] { return !Take(first_)->empty(); }));
+  EXPECT_TRUE(Eventually(kPatience, [&] { return links_.Unreachable().empty(); }));
+}
+
+TEST_F(PeerLinksTest, AnswersTakesAfterItsEnd) {
+  links_.Stop();
+  EXPECT_EQ(*Take(first_), Range{});
+}
+
+}  // namespace
+}  // namespace firn
