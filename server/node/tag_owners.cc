@@ -88,9 +88,13 @@ void TagOwners::Tick(BootMs now) {
   trouble_ = owners_.trouble();
 }
 
-std::string TagOwners::Trouble() const {
-  const std::lock_guard lock(mutex_);
-  return trouble_;
+std::string TagOwners::Trouble(const std::string& tag) const {
+  std::unique_lock lock(mutex_);
+  if (!trouble_.empty()) return trouble_;
+  const std::string address = holdings_[PartitionOf(tag)].address;
+  lock.unlock();
+  const bool lost = !address.empty() && setup_.unreachable && Lists(setup_.unreachable(), address);
+  return lost ? "this server cannot reach " + address : "";
 }
 
 void TagOwners::Take(const TagDefinition& tag, Count count, RangeSource::TakeDone done) {
@@ -109,15 +113,17 @@ void TagOwners::Take(const TagDefinition& tag, Count count, RangeSource::TakeDon
 
 Result<Range> TagOwners::TakeFor(const PeerTake& take) {
   const Result<Nonce> secret = Nonce::Parse(take.secret);
-  if (!secret.ok() || secret->zero()) return Range{};
   std::unique_lock lock(mutex_);
-  if (*secret != secret_) return Range{};
+  if (!secret.ok() || secret->zero() || *secret != secret_) {
+    return NotFound(Cat("its owner's address leads to ", setup_.address,
+                        ", which is not the owner; two servers may have one --advertise address"));
+  }
   const auto served = served_.find(take.tag);
   const std::shared_ptr<OwnedNumbers> own =
       served == served_.end() ? nullptr : served->second.own.lock();
-  if (own == nullptr) return Unavailable(Cat("its owner ", setup_.address, " does not serve it"));
+  if (own == nullptr) return NotFound(Cat("its owner ", setup_.address, " does not serve it"));
   if (served->second.form != take.form) {
-    return Unavailable(Cat("its owner ", setup_.address, " serves it by another definition"));
+    return NotFound(Cat("its owner ", setup_.address, " serves it by another definition"));
   }
   ++counts_.answered;
   lock.unlock();

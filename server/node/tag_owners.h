@@ -64,7 +64,7 @@ class TagOwners final : public OwnerLink {
 
   void Take(const TagDefinition& tag, Count count, RangeSource::TakeDone done) override;
   bool Knows(const std::string& tag) const override { return !OwnerOf(tag).empty(); }
-  std::string Trouble() const override;
+  std::string Trouble(const std::string& tag) const override;
 
   // Ends the takes that have been sent to other servers. Call once no strategy issues numbers any
   // more.
@@ -72,8 +72,7 @@ class TagOwners final : public OwnerLink {
     if (setup_.stop) setup_.stop();
   }
 
-  // Answers another server's take. An empty range means that it must retry, perhaps at another
-  // server.
+  // Answers another server's take, as OwnerLink::Take.
   Result<Range> TakeFor(const PeerTake& take);
 
   // Returns the address of the tag's owner; empty if it is unknown.
