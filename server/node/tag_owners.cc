@@ -68,6 +68,7 @@ void TagOwners::Tick(BootMs now) {
     Probe();
   }
   handed_over_ = owners_.handed_over();
+  awaits_ = owners_.awaits_successor();
   const std::lock_guard lock(mutex_);
   for (size_t i = 0; i < kPartitions; ++i) {
     Holding holding = owners_.At(i);
