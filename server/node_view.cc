@@ -388,7 +388,7 @@ void NodeView::AddMetrics(const std::string& tag, const SegmentStatus& segment,
                static_cast<uint64_t>(segment.failures), labels);
   page.Counter("firn_segment_wasted_total", "Numbers taken that will never be issued.",
                static_cast<uint64_t>(segment.wasted), labels);
-  page.Gauge("firn_segment_store_away", "1 while the store provides no ranges.",
+  page.Gauge("firn_segment_store_away", "1 while no ranges arrive from the store, or from the tag's owner.",
              segment.trouble.empty() ? 0 : 1, labels);
   page.Gauge("firn_segment_stands_in",
              "1 while the ledger picks ranges because the store is unreachable.",

@@ -215,10 +215,10 @@ void SegmentTags::LogTroublesLocked(BootMs now) {
     if (trouble == served.trouble) continue;
     if (trouble.empty()) {
       LogInfo("store_recovered").With("tag", tag)
-          << "tag " << tag << ": its store provides numbers again";
+          << "tag " << tag << " gets numbers again";
     } else {
       LogWarning("store_failed").With("tag", tag)
-          << "tag " << tag << ": its store provides no numbers: " << trouble;
+          << "tag " << tag << " gets no numbers: " << trouble;
     }
     served.trouble = std::move(trouble);
     served.told_at = now;
