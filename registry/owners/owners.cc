@@ -251,6 +251,7 @@ Holding Owners::At(size_t partition) const {
   if (share.here) {
     return {.kind = Holding::Kind::kHere,
             .version = version,
+            .since = share.modified,
             .term = share.term.Load(),
             .until = share.term.until()};
   }
@@ -267,6 +268,7 @@ Holding Owners::At(size_t partition) const {
   }
   return {.kind = Holding::Kind::kOther,
           .version = version,
+          .since = share.modified,
           .address = share.owner->address,
           .secret = known ? beat->second.beat->secret : Nonce()};
 }

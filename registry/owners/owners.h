@@ -36,7 +36,8 @@ struct Holding {
   enum class Kind { kUnknown, kNobody, kOther, kHere, kLapsed };
 
   Kind kind = Kind::kUnknown;
-  int64_t version = 0;    // of the partition's node: a later answer has a higher one
+  int64_t version = 0;  // of the partition's node: a later answer has a higher one
+  WallMs since{};  // kOther, kHere: when the owner took it, by the registry's clock; 0: unknown
   std::string address{};  // kOther
   Nonce secret{};         // kOther: of its tenure; zero until its beat has been read
   uint64_t term = 0;      // kHere
@@ -168,6 +169,7 @@ class Owners {
     bool stale = true;  // must be read
     Sighting sighting{};
     Result<PartitionOwner> owner = Unavailable("not read yet");
+    WallMs modified{};
     std::optional<Nonce> change{};  // last attempt of this tenure to take it; empty once given up
     bool here = false;              // a term runs, which began with that change
     OwnedTerm term{};

@@ -131,21 +131,21 @@ Result<Range> TagOwners::TakeFor(const PeerTake& take) {
   return own->Take(std::clamp<int64_t>(take.count, 1, RangedStrategy::kCountMax));
 }
 
-std::string TagOwners::OwnerOf(const std::string& tag) const {
+TagOwner TagOwners::OwnerOf(const std::string& tag) const {
   const std::lock_guard lock(mutex_);
   return OwnerLocked(tag);
 }
 
-std::string TagOwners::OwnerLocked(const std::string& tag) const {
+TagOwner TagOwners::OwnerLocked(const std::string& tag) const {
   const Holding& owner = holdings_[PartitionOf(tag)];
-  return owner.kind == Holding::Kind::kHere ? setup_.address : owner.address;
+  return {owner.kind == Holding::Kind::kHere ? setup_.address : owner.address, owner.since};
 }
 
 OwnersReport TagOwners::report() const {
   const std::lock_guard lock(mutex_);
   OwnersReport report = counts_;
   for (const auto& [tag, served] : served_) {
-    if (!served.own.expired()) report.tags.emplace(tag, OwnerLocked(tag));
+    if (!served.own.expired()) report.tags.emplace(tag, OwnerLocked(tag).address);
   }
   for (const Holding& owner : holdings_) report.owned += owner.kind == Holding::Kind::kHere;
   return report;

@@ -31,6 +31,12 @@ struct OwnersSetup {
   std::function<void()> stop{};
 };
 
+// The owner of a tag's numbers.
+struct TagOwner {
+  std::string address{};  // empty: unknown
+  WallMs since{};         // by the registry's clock; 0: unknown
+};
+
 // A report on the owners of tags, for people.
 struct OwnersReport {
   std::map<std::string, std::string> tags{};  // address of each tag's owner; empty: unknown
@@ -65,7 +71,7 @@ class TagOwners final : public OwnerLink {
   bool awaits_successor() const { return wanted_ && awaits_; }
 
   void Take(const TagDefinition& tag, Count count, RangeSource::TakeDone done) override;
-  bool Knows(const std::string& tag) const override { return !OwnerOf(tag).empty(); }
+  bool Knows(const std::string& tag) const override { return !OwnerOf(tag).address.empty(); }
   std::string Trouble(const std::string& tag) const override;
 
   // Ends the takes that have been sent to other servers. Call once no strategy issues numbers any
@@ -77,8 +83,7 @@ class TagOwners final : public OwnerLink {
   // Answers another server's take, as OwnerLink::Take.
   Result<Range> TakeFor(const PeerTake& take);
 
-  // Returns the address of the tag's owner; empty if it is unknown.
-  std::string OwnerOf(const std::string& tag) const;
+  TagOwner OwnerOf(const std::string& tag) const;
   OwnersReport report() const;
 
  private:
@@ -89,7 +94,7 @@ class TagOwners final : public OwnerLink {
 
   void Ended(size_t partition);
   void Probe();
-  std::string OwnerLocked(const std::string& tag) const;
+  TagOwner OwnerLocked(const std::string& tag) const;
 
   const OwnersSetup setup_;
   Owners owners_;

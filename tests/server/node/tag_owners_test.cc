@@ -117,6 +117,9 @@ TEST_F(TagOwnersTest, OneServerOwnsTheTagAndAllSayWhich) {
   ASSERT_TRUE(owner != nullptr && other != nullptr);
   for (const auto& [address, server] : servers_) {
     EXPECT_EQ(server->owners.report().tags.at("order"), owner->address);
+    const WallMs since = server->owners.OwnerOf("order").since;
+    EXPECT_GT(since, WallMs(1'700'000'000'000));
+    EXPECT_LT(since, clock_.Read().wall);
   }
   EXPECT_EQ(owner->owners.report().owned + other->owners.report().owned, kPartitions);
 }
@@ -195,10 +198,10 @@ TEST_F(TagOwnersTest, OwnsNothingWhileTheRegistryDoesNotAnswer) {
   clock_.Advance(Beat::kWindow);
   owner.owners.Tick(clock_.Boot());
   EXPECT_EQ(owner.owners.report().owned, 0U);
-  EXPECT_EQ(owner.owners.OwnerOf("order"), "");
+  EXPECT_EQ(owner.owners.OwnerOf("order").address, "");
   EXPECT_NE(owner.owners.Trouble("order"), "");
   while (owner.link.Dispatch(Milliseconds(0)) > 0) owner.owners.Tick(clock_.Boot());
-  EXPECT_EQ(owner.owners.OwnerOf("order"), owner.address);
+  EXPECT_EQ(owner.owners.OwnerOf("order").address, owner.address);
   EXPECT_EQ(owner.owners.report().taken_over, taken) << "the same term continues";
 }
 
