@@ -382,7 +382,7 @@ void ServerProgram::Drain() {
   node_->HandOver();
   if (dubbo_ != nullptr) dubbo_->Withdraw();
   SleepFor(options_.drain_notice);
-  // Until then other servers take numbers of tags with buffer = owner from this one.
+  // Meanwhile, other servers take numbers of tags with buffer = owner from this one.
   Await(options_.drain_patience, [this] { return !node_->owners().awaits_successor(); });
   LetConsumersLeave();
   node_->issuer().Drain();

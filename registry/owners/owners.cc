@@ -95,6 +95,7 @@ bool Owners::IsNeeded() const {
 }
 
 bool Owners::awaits_successor() const {
+  if (!leaving_) return true;
   if (handed_over()) return false;
   const auto renews = [this](const auto& other) { return IsRenewed(other.second); };
   return registry_.now() >= list_at_ || std::ranges::any_of(beats_, renews);

@@ -130,7 +130,7 @@ class Owners {
   }
   // After HandOver: no partition names this server.
   bool handed_over() const { return leaving_ && !tenure_ && !past_ && !write_.busy(); }
-  // After HandOver: returns whether another server may soon take the partitions of this one.
+  // Returns whether another server may soon take the partitions of this one; true before HandOver.
   bool awaits_successor() const;
 
   Holding At(size_t partition) const;

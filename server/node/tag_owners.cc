@@ -117,7 +117,8 @@ Result<Range> TagOwners::TakeFor(const PeerTake& take) {
   std::unique_lock lock(mutex_);
   if (!secret.ok() || secret->zero() || *secret != secret_) {
     return NotFound(Cat("its owner's address leads to ", setup_.address,
-                        ", which is not the owner; two servers may have one --advertise address"));
+                        ", which is not the owner: it has just started, or two servers have the "
+                        "same --advertise address"));
   }
   const auto served = served_.find(take.tag);
   const std::shared_ptr<OwnedNumbers> own =

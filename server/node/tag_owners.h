@@ -67,7 +67,7 @@ class TagOwners final : public OwnerLink {
   void HandOver(bool waits = true) { owners_.HandOver(waits); }
   // After HandOver: returns whether no partition names this server any more. Any thread.
   bool handed_over() const { return !wanted_ || handed_over_; }
-  // After HandOver: returns whether another server may soon take the partitions. Any thread.
+  // Returns whether another server may soon take the partitions; true before HandOver. Any thread.
   bool awaits_successor() const { return wanted_ && awaits_; }
 
   void Take(const TagDefinition& tag, Count count, RangeSource::TakeDone done) override;
@@ -98,7 +98,7 @@ class TagOwners final : public OwnerLink {
 
   const OwnersSetup setup_;
   Owners owners_;
-  std::atomic<bool> wanted_ = false, handed_over_ = false, awaits_ = false;
+  std::atomic<bool> wanted_ = false, handed_over_ = false, awaits_ = true;
   BootMs probe_at_;
 
   mutable std::mutex mutex_;              // guards the members below

@@ -25,8 +25,8 @@ using Protocol = apache::thrift::protocol::TCompactProtocolT<transport::TFramedT
 
 Result<Range> ResultOf(const wire::OwnedRange& answer) {
   if (answer.count > 0) return Range{answer.first, answer.first + answer.count};
+  if (!answer.elsewhere.empty()) return NotFound(answer.elsewhere);
   if (answer.trouble.empty()) return Range{};
-  if (answer.elsewhere) return NotFound(answer.trouble);
   return answer.exhausted ? Exhausted(answer.trouble) : Unavailable(answer.trouble);
 }
 

@@ -58,7 +58,8 @@ Refusal FetchGate::WhyNone(BootMs now) const {
             static_cast<int32_t>(until_retry), true};
   }
   if (in_flight_ && now - began_ >= kSlow) {
-    return {Reason::kStoreDown, "there are no numbers in memory, and the store does not answer",
+    return {Reason::kStoreDown,
+            "there are no numbers in memory, and the request for more is not answered",
             static_cast<int32_t>(until_retry), true};
   }
   return {Reason::kOverloaded, "numbers are requested faster than they arrive", kOverloadedRetryMs,

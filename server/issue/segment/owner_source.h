@@ -31,7 +31,7 @@ class OwnerLink {
 
   // Returns whether this server knows the owner of the tag's partition.
   virtual bool Knows(const std::string& tag) const = 0;
-  // Returns why this server can neither own the tag's numbers nor reach their owner; empty: it can.
+  // Returns why this server owns no numbers, or cannot reach the tag's owner; empty: unknown.
   virtual std::string Trouble(const std::string& tag) const = 0;
 };
 

@@ -148,6 +148,19 @@ TEST_F(OrderedTest, AnOwnerThatNeverServesTheTagIsTheReason) {
   EXPECT_THAT(call_.refusal().message, testing::HasSubstr("its owner does not serve it"));
 }
 
+TEST_F(OrderedTest, AllServersSayWhyTheStoreHasNoNumbers) {
+  Own(first_);
+  for (Server* server : {&first_, &second_}) {
+    EXPECT_EQ(Ask(*server), Verdict::kWait);
+    for (int i = 0; i < 50 && call_.refusal().message.find("no row") == std::string::npos; ++i) {
+      while (!ledger_.questions.empty()) ledger_.Fail(NotFound("there is no row"));
+      Pass(Milliseconds(10));
+      server->tag->Issue(call_);
+    }
+    EXPECT_THAT(call_.refusal().message, testing::HasSubstr("there is no row"));
+  }
+}
+
 TEST_F(OrderedTest, ACallWaitsForTheFirstRangeOfANewOwner) {
   Own(first_);
   for (Server* server : {&first_, &second_}) {
