@@ -66,11 +66,14 @@ type LocalGenerator struct {
 	ended     chan struct{} // closed by the goroutine
 	firstTime sync.Once
 	inOnLost  atomic.Bool
+
+	kept   *connection // of the goroutine: to the server that answered last with a lease; nil: none
+	keptAt string
 }
 
 // NewLocalGenerator waits for the first lease, until the context ends, or for 10 s if it has no deadline. If no server
-// grants a lease, it returns an *Error of the kind NoLease. The generator shares the client's servers, and opens a
-// connection for each of its requests. Close must be called.
+// grants a lease, it returns an *Error of the kind NoLease. The generator shares the client's servers, and keeps a
+// connection of its own to the server of its lease. Close must be called.
 func NewLocalGenerator(ctx context.Context, client *Client, options LeaseOptions) (*LocalGenerator, error) {
 	return openLocalGenerator(ctx, client, options, false)
 }
@@ -192,6 +195,7 @@ func (g *LocalGenerator) run() {
 		}
 		g.engine.sleep(g.ctx, g.lessee.nextAt-g.lessee.clock.steady(), g.ids.jumps)
 	}
+	g.hangUp() // its context has ended
 	g.lessee.stop()
 	ctx, cancel := context.WithTimeout(context.Background(), leaseCloseWait)
 	defer cancel()
@@ -228,27 +232,64 @@ func (g *LocalGenerator) listed(address string) bool {
 	return g.engine.fleet.servers[address] != nil
 }
 
-// send sends the request over a connection of its own: an answer may take seconds, and delays no call.
+// send sends the request over a connection that no call uses: an answer may take seconds. The connection of the last
+// lease is kept, so that its renewal needs no file descriptor and no DNS.
 func (g *LocalGenerator) send(ctx context.Context, order *leaseOrder) (*leaseTerms, *failure) {
-	fleet, until := g.engine.fleet, time.Now().Add(order.limit)
+	until := time.Now().Add(order.limit)
+	if g.kept != nil && g.keptAt == order.address {
+		got, problem := g.kept.ask(order.ask, until)
+		if problem == nil {
+			return got.terms, nil
+		}
+		if problem.spoke() {
+			return nil, problem
+		}
+		g.hangUp()
+		if problem.end != ConnClosed || ctx.Err() != nil { // otherwise the server has closed an idle connection
+			return nil, problem
+		}
+	}
+	made, problem := g.connect(ctx, order.address, until)
+	if problem != nil {
+		return nil, problem
+	}
+	got, problem := made.ask(order.ask, until)
+	if problem != nil {
+		made.hangUp()
+		return nil, problem
+	}
+	if got.terms == nil { // of a release
+		made.hangUp()
+		return nil, nil
+	}
+	g.hangUp()
+	g.kept, g.keptAt = made, order.address
+	return got.terms, nil
+}
+
+func (g *LocalGenerator) connect(ctx context.Context, address string, until time.Time) (*connection, *failure) {
+	fleet := g.engine.fleet
 	fleet.mutex.Lock()
-	one := fleet.servers[order.address]
+	one := fleet.servers[address]
 	fleet.mutex.Unlock()
 	if one == nil { // no list has it
-		one = fleet.made(order.address)
+		one = fleet.made(address)
 	}
 	made, _, problem := g.engine.connect(ctx, one, until)
 	if problem != nil {
 		fleet.failed(one, "", problem)
 		return nil, problem
 	}
-	defer made.hangUp()
 	fleet.connected(one)
-	got, problem := made.ask(order.ask, until)
-	if problem != nil {
-		return nil, problem
+	return made, nil
+}
+
+// hangUp closes the kept connection.
+func (g *LocalGenerator) hangUp() {
+	if g.kept != nil {
+		g.kept.hangUp()
+		g.kept = nil
 	}
-	return got.terms, nil
 }
 
 // MachineLease keeps a lease of a machine id for a generator of another library, which takes only a number.

@@ -59,6 +59,42 @@ func TestLocalIDsUnderALeaseThatIsRenewed(t *testing.T) {
 	}
 }
 
+// The listener is closed, so a renewal that opened a connection would fail.
+func TestRenewalsKeepTheirConnection(t *testing.T) {
+	server := newFakeServer(t)
+	server.leaseFor.Store(600)
+	generator := newGenerator(t, newClient(t, generous(), server), LeaseOptions{})
+	eventually(t, "no renewal", func() bool { return server.renewals.Load() > 0 })
+	_ = server.listener.Close()
+	before := server.renewals.Load()
+	eventually(t, "no renewals", func() bool { return server.renewals.Load() > before+4 })
+	if _, err := generator.Next(); err != nil || generator.lastTrouble() != "" {
+		t.Fatal(err, generator.lastTrouble())
+	}
+}
+
+func TestRenewalReplacesAConnectionThatTheServerClosed(t *testing.T) {
+	server := newFakeServer(t)
+	server.leaseFor.Store(600)
+	generator := newGenerator(t, newClient(t, generous(), server), LeaseOptions{})
+	for i := 0; i < 3; i++ {
+		before := server.renewals.Load()
+		eventually(t, "no renewal", func() bool { return server.renewals.Load() > before })
+		server.drop()
+	}
+	before := server.renewals.Load()
+	eventually(t, "no renewals", func() bool { return server.renewals.Load() > before+1 })
+	if trouble := generator.lastTrouble(); trouble != "" {
+		t.Fatal("a renewal failed: ", trouble)
+	}
+}
+
+func (g *LocalGenerator) lastTrouble() string {
+	g.ids.mutex.Lock()
+	defer g.ids.mutex.Unlock()
+	return g.ids.trouble
+}
+
 func TestClientThatIsClosedDoesNotEndTheGenerator(t *testing.T) {
 	client := newClient(t, generous(), newFakeServer(t))
 	generator := newGenerator(t, client, LeaseOptions{})
