@@ -28,8 +28,7 @@ type LeaseOptions struct {
 	// --claim_window_ms. A generator survives an outage of all servers for two thirds of the interval.
 	Ahead time.Duration
 	Rack  *int32 // of the machine id; nil: any
-	// OnLost is called when a lease was lost. It runs on the generator's goroutine, and must return soon. Its panics are
-	// ignored.
+	// OnLost is called when a lease was lost, on a goroutine of its own, one loss at a time. Its panics are ignored.
 	OnLost func(LeaseLoss)
 }
 
@@ -65,7 +64,7 @@ type LocalGenerator struct {
 	leased    chan struct{} // closed after the first lease
 	ended     chan struct{} // closed by the goroutine
 	firstTime sync.Once
-	inOnLost  atomic.Bool
+	hooks     hooks
 
 	kept   *connection // of the goroutine: to the server that answered last with a lease; nil: none
 	keptAt string
@@ -126,12 +125,7 @@ func newLocalGenerator(client *Client, options LeaseOptions) *LocalGenerator {
 	g.lessee = &lessee{name: options.Name, aheadMs: int32(options.Ahead.Milliseconds()), rack: options.Rack, ids: g.ids,
 		clock: clock, pick: g.pick, listed: g.listed, draw: draw128, onLost: func(loss LeaseLoss) {
 			if options.OnLost != nil {
-				g.inOnLost.Store(true)
-				defer func() {
-					g.inOnLost.Store(false)
-					_ = recover()
-				}()
-				options.OnLost(loss)
+				g.hooks.call(func() { options.OnLost(loss) })
 			}
 		}}
 	return g
@@ -169,9 +163,6 @@ func (g *LocalGenerator) Until() time.Time {
 func (g *LocalGenerator) Close() {
 	g.ids.close(Closed, "the generator was closed")
 	g.stop()
-	if g.inOnLost.Load() {
-		return // the goroutine itself may be the caller
-	}
 	select {
 	case <-g.ended:
 	case <-time.After(leaseCloseWait):

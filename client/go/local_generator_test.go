@@ -139,6 +139,36 @@ func TestClientAndGeneratorShareServers(t *testing.T) {
 	}
 }
 
+func TestHookThatBlocksDelaysNoRenewal(t *testing.T) {
+	servers, release, told := []*fakeServer{newFakeServer(t), newFakeServer(t)}, make(chan struct{}), make(chan struct{}, 100)
+	for _, one := range servers {
+		one.leaseFor.Store(600)
+	}
+	options := generous()
+	options.OnEvent = func(Event) {
+		told <- struct{}{}
+		<-release
+	}
+	defer close(release)
+	generator := newGenerator(t, newClient(t, options, servers...), LeaseOptions{OnLost: func(LeaseLoss) {
+		told <- struct{}{}
+		<-release
+	}})
+	mine, other := servers[servers[1].grants.Load()], servers[servers[0].grants.Load()]
+	_ = mine.listener.Close()
+	mine.drop() // the generator reports that the server is unhealthy
+	<-told
+	eventually(t, "no grant by the other server", func() bool { return other.grants.Load() > 0 })
+	other.leaseFault.Store(int32(leaseRevoked))
+	<-told
+	other.leaseFault.Store(0)
+	before := other.renewals.Load()
+	eventually(t, "no renewals", func() bool { return other.renewals.Load() > before+2 })
+	if _, err := generator.Next(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestSlowLeaseDelaysNoCallAndEjectsNoServer(t *testing.T) {
 	server := newFakeServer(t)
 	server.leaseFor.Store(600)
