@@ -68,6 +68,46 @@ class LocalGeneratorTest {
     }
   }
 
+  /** The listener is closed, so a renewal that opened a connection would fail. */
+  @Test
+  void renewals_keep_their_connection() throws Exception {
+    FakeServer server = new FakeServer();
+    server.leaseMs = 1_500;
+    try (FirnClient client = new FirnClient(new Options("list://" + server.address()));
+        LocalGenerator generator = client.localGenerator("a").open()) {
+      awaitRenewals(server, 1);
+      server.close();
+      awaitRenewals(server, 4);
+      generator.next();
+      assertEquals(1, client.counters().connects);
+    }
+  }
+
+  @Test
+  void renewal_replaces_a_connection_that_the_server_has_closed() throws Exception {
+    FakeServer server = new FakeServer();
+    server.leaseMs = 1_500;
+    try (FirnClient client = new FirnClient(new Options("list://" + server.address()));
+        LocalGenerator generator = client.localGenerator("a").open()) {
+      for (int i = 0; i < 3; i++) {
+        awaitRenewals(server, 1);
+        server.reset();
+      }
+      awaitRenewals(server, 2);
+      assertEquals("no server has answered yet", generator.ids.reason(), "the last failure of a request");
+      assertEquals(4, client.counters().connects);
+    } finally {
+      server.close();
+    }
+  }
+
+  private static void awaitRenewals(FakeServer server, int more) throws InterruptedException {
+    long last = server.renewals.get() + more;
+    for (long end = System.nanoTime() + 30_000_000_000L; server.renewals.get() < last; Thread.sleep(5)) {
+      assertTrue(System.nanoTime() < end, "no renewals");
+    }
+  }
+
   @Test
   void connection_for_a_lease_ends_a_row_of_failures_but_no_quarantine() throws Exception {
     FakeServer server = new FakeServer();
@@ -75,15 +115,19 @@ class LocalGeneratorTest {
       Fleet fleet = client.engine.fleet;
       for (int failures = 0; failures < 3; failures++) {
         fleet.failed(fleet.at(server.address()), "order", new Failure(Attempt.End.CLOSED, ""));
-        client.engine.askAt(server.address(), Ask.status(), 30_000);
+        connectForLease(client, server);
       }
       assertTrue(client.servers().stream().allMatch(one -> one.health.equals("healthy")));
       fleet.failed(fleet.at(server.address()), "order", new Failure(Attempt.End.BROKEN, ""));
-      client.engine.askAt(server.address(), Ask.status(), 30_000);
+      connectForLease(client, server);
       assertTrue(client.servers().stream().anyMatch(one -> one.health.equals("quarantined")));
     } finally {
       server.close();
     }
+  }
+
+  private static void connectForLease(FirnClient client, FakeServer server) throws Failure {
+    client.engine.drop(client.engine.connectForLease(server.address(), System.nanoTime() + 30_000_000_000L));
   }
 
   /** The program's hook for events throws, and so does its handler of uncaught exceptions. */
