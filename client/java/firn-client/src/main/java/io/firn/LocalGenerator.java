@@ -57,7 +57,7 @@ public final class LocalGenerator implements AutoCloseable {
       return this;
     }
 
-    /** Receives each lease that is lost, on the generator's thread; must return soon. */
+    /** Receives each lease that is lost, on a thread of its own, one at a time. */
     public Builder onLost(Consumer<LeaseLoss> hook) {
       onLost = hook;
       return this;
@@ -160,7 +160,10 @@ public final class LocalGenerator implements AutoCloseable {
     name = options.name;
     rack = options.rack;
     aheadMs = options.aheadMs;
-    lessee = new Lessee(ids, LeasedIds.SYSTEM, engine.fleet, options.onLost, issues, aheadMs);
+    Consumer<LeaseLoss> onLost = options.onLost;
+    Event.Hooks hooks = new Event.Hooks();
+    lessee = new Lessee(ids, LeasedIds.SYSTEM, engine.fleet, loss -> hooks.call(() -> onLost.accept(loss)), issues,
+        aheadMs);
     thread = Engine.daemon(this::run, "firn-lease");
     ids.onJump = this::wake;
     thread.start();

@@ -183,6 +183,30 @@ class ClientTest {
     }
   }
 
+  /** The hook waits for another thread, which a lock of the call would block. */
+  @Test
+  @Timeout(60)
+  void hook_can_wait_for_another_thread_that_closes_the_client() throws Exception {
+    server.mayAnswer = new CountDownLatch(1);
+    CompletableFuture<Boolean> closed = new CompletableFuture<>();
+    FirnClient[] client = new FirnClient[1];
+    client[0] = new FirnClient(options().deadlineMs(5_000).attemptLimitMs(100).onEvent(event -> {
+      Thread closing = new Thread(client[0]::close);
+      closing.start();
+      try {
+        closing.join(10_000);
+      } catch (InterruptedException end) {
+        Thread.currentThread().interrupt();
+      }
+      closed.complete(!closing.isAlive());
+    }));
+    for (int failures = 0; failures < 3; failures++) {
+      client[0].nextIdAsync("order");
+      Thread.sleep(300); // until the attempt has timed out
+    }
+    assertTrue(closed.get());
+  }
+
   @Test
   void asynchronous_calls_end_with_the_client() throws Exception {
     server.mayAnswer = new CountDownLatch(1);

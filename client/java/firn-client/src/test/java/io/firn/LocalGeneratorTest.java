@@ -130,7 +130,18 @@ class LocalGeneratorTest {
     client.engine.drop(client.engine.connectForLease(server.address(), System.nanoTime() + 30_000_000_000L));
   }
 
-  /** The program's hook for events throws, and so does its handler of uncaught exceptions. */
+  @Test
+  void hooks_delay_no_renewal() throws Exception {
+    CompletableFuture<String> thread = new CompletableFuture<>();
+    Options options = new Options("list://127.0.0.1:1").onEvent(
+        event -> thread.complete(Thread.currentThread().getName()));
+    try (FirnClient client = new FirnClient(options)) {
+      assertThrows(FirnException.class, () -> client.localGenerator("a").open(Duration.ofSeconds(2)));
+      assertEquals("firn-hooks", thread.get(30, TimeUnit.SECONDS)); // and not firn-lease
+    }
+  }
+
+  /** A defect of the client, which the program's handler of uncaught exceptions cannot handle. */
   @Test
   void error_does_not_end_the_thread_of_a_generator() throws Exception {
     BlockingQueue<Thread> faulty = new LinkedBlockingQueue<>();
@@ -141,10 +152,8 @@ class LocalGeneratorTest {
       }
       throw new OutOfMemoryError("as the test says");
     });
-    Options options = new Options("list://127.0.0.1:1").onEvent(event -> {
-      throw new IllegalStateException("as the test says");
-    });
-    try (FirnClient client = new FirnClient(options)) {
+    try (FirnClient client = new FirnClient(new Options("list://127.0.0.1:1"))) {
+      client.engine.fleet.at("127.0.0.1:1").addresses = null;
       CompletableFuture<FirnException> opening = CompletableFuture.supplyAsync(() -> assertThrows(FirnException.class,
           () -> client.localGenerator("a").open(Duration.ofDays(1))));
       assertNotNull(faulty.poll(30, TimeUnit.SECONDS));
