@@ -328,7 +328,7 @@ final class Engine {
     }
   }
 
-  /** Returns whether the task runs: not after the client was closed. */
+  /** Returns whether the task runs: not after the client was closed, nor while the system starts no thread. */
   boolean inBackground(Runnable run) {
     if (fleet.stopped()) {
       return false;
@@ -336,7 +336,7 @@ final class Engine {
     try {
       background.execute(run);
       return true;
-    } catch (java.util.concurrent.RejectedExecutionException closed) {
+    } catch (java.util.concurrent.RejectedExecutionException | OutOfMemoryError noThread) {
       return false;
     }
   }

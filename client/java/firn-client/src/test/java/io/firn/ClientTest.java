@@ -183,28 +183,46 @@ class ClientTest {
     }
   }
 
-  /** The hook waits for another thread, which a lock of the call would block. */
+  @Test
+  void asynchronous_calls_connect_after_no_thread_could_be_started() throws Exception {
+    try (FirnClient client = new FirnClient(options())) {
+      CompletableFuture<Long> first = new CompletableFuture<>();
+      FakeServer.withoutThreads(client, () -> client.nextIdAsync("order").thenAccept(first::complete));
+      client.nextIdAsync("order").get();
+      first.get();
+    }
+  }
+
   @Test
   @Timeout(60)
-  void hook_can_wait_for_another_thread_that_closes_the_client() throws Exception {
-    server.mayAnswer = new CountDownLatch(1);
-    CompletableFuture<Boolean> closed = new CompletableFuture<>();
-    FirnClient[] client = new FirnClient[1];
-    client[0] = new FirnClient(options().deadlineMs(5_000).attemptLimitMs(100).onEvent(event -> {
-      Thread closing = new Thread(client[0]::close);
-      closing.start();
-      try {
-        closing.join(10_000);
-      } catch (InterruptedException end) {
-        Thread.currentThread().interrupt();
+  void requests_are_written_after_no_thread_could_be_started() throws Exception {
+    CountDownLatch held = new CountDownLatch(1);
+    server.mayAnswer = held;
+    try (FirnClient client = new FirnClient(options())) {
+      CompletableFuture<Long> first = client.nextIdAsync("order");
+      while (!server.holds) {
+        Thread.onSpinWait();
       }
-      closed.complete(!closing.isAlive());
-    }));
-    for (int failures = 0; failures < 3; failures++) {
-      client[0].nextIdAsync("order");
-      Thread.sleep(300); // until the attempt has timed out
+      CompletableFuture<Long> second = new CompletableFuture<>();
+      FakeServer.withoutThreads(client, () -> client.nextIdAsync("order").thenAccept(second::complete));
+      held.countDown();
+      first.get();
+      second.get();
     }
-    assertTrue(closed.get());
+  }
+
+  @Test
+  @Timeout(60)
+  void attempts_time_out_after_no_thread_could_be_started() throws Exception {
+    server.mayAnswer = new CountDownLatch(1);
+    try (FirnClient client = new FirnClient(options().deadlineMs(1_000).attemptLimitMs(200))) {
+      CompletableFuture<Long> first = client.nextIdAsync("order");
+      while (!server.holds) {
+        Thread.onSpinWait();
+      }
+      FakeServer.withoutThreads(client, () -> failureOf(first));
+      assertThrows(FirnException.class, () -> client.nextId("order"));
+    }
   }
 
   @Test

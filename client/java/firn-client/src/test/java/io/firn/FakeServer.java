@@ -13,6 +13,9 @@ import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** A server that answers the calls of a client with numbers from a counter. Its answers can be held back. */
@@ -38,6 +41,24 @@ final class FakeServer implements Closeable {
 
   long lastIssued() {
     return next.get() - 1;
+  }
+
+  /** Lets the client start no thread while `work` runs. */
+  static void withoutThreads(FirnClient client, Runnable work) {
+    ThreadPoolExecutor background = (ThreadPoolExecutor) client.engine.background;
+    ThreadFactory before = background.getThreadFactory();
+    background.setKeepAliveTime(1, TimeUnit.MILLISECONDS);
+    while (background.getPoolSize() > background.getActiveCount()) { // idle threads end
+      Thread.onSpinWait();
+    }
+    background.setThreadFactory(run -> {
+      throw new OutOfMemoryError("unable to create native thread: as the test says");
+    });
+    try {
+      work.run();
+    } finally {
+      background.setThreadFactory(before);
+    }
   }
 
   /** Resets all connections. New ones are accepted. */

@@ -10,9 +10,11 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 class LocalGeneratorTest {
   private static Outcome outcome(LeaseWire.Fault fault) {
@@ -128,6 +130,33 @@ class LocalGeneratorTest {
 
   private static void connectForLease(FirnClient client, FakeServer server) throws Failure {
     client.engine.drop(client.engine.connectForLease(server.address(), System.nanoTime() + 30_000_000_000L));
+  }
+
+  /** The hook waits for another thread, which a lock of the call would block. */
+  @Test
+  @Timeout(60)
+  void hook_can_wait_for_another_thread_that_closes_the_client() throws Exception {
+    FakeServer server = new FakeServer();
+    server.mayAnswer = new CountDownLatch(1);
+    CompletableFuture<Boolean> closed = new CompletableFuture<>();
+    FirnClient[] client = new FirnClient[1];
+    Options options = new Options("list://" + server.address()).deadlineMs(5_000).attemptLimitMs(100);
+    client[0] = new FirnClient(options.onEvent(event -> {
+      Thread closing = new Thread(client[0]::close);
+      closing.start();
+      try {
+        closing.join(10_000);
+      } catch (InterruptedException end) {
+        Thread.currentThread().interrupt();
+      }
+      closed.complete(!closing.isAlive());
+    }));
+    for (int failures = 0; failures < 3; failures++) {
+      client[0].nextIdAsync("order");
+      Thread.sleep(300); // until the attempt has timed out
+    }
+    assertTrue(closed.get());
+    server.close();
   }
 
   @Test
