@@ -42,6 +42,28 @@ class LocalGeneratorTest(unittest.TestCase):
             generator.next()
         generator.close()  # again
 
+    def test_renewals_keep_their_connection(self):
+        self.server.lease_ms = 600
+        with firn.LocalGenerator(self.client, "checkout") as generator:
+            self.await_renewals(1)
+            self.server.refuse_connections()
+            self.await_renewals(4)
+            generator.next()
+            self.assertEqual(generator._ids.trouble, "")
+
+    def test_renewal_replaces_a_connection_that_the_server_has_closed(self):
+        self.server.lease_ms = 600
+        with firn.LocalGenerator(self.client, "checkout") as generator:
+            for _ in range(3):
+                self.await_renewals(1)
+                self.server.drop()
+            self.await_renewals(2)
+            self.assertEqual(generator._ids.trouble, "")
+
+    def await_renewals(self, more):
+        before = self.server.asked.count("renewLease")
+        patiently(lambda: self.server.asked.count("renewLease") >= before + more)
+
     def test_client_that_is_closed_does_not_end_the_generator(self):
         with firn.LocalGenerator(self.client, "checkout") as generator:
             self.client.close()
