@@ -127,7 +127,11 @@ class _Runner:
         self.leased = threading.Event()
 
     def start(self) -> None:
-        self._thread.start()
+        try:
+            self._thread.start()
+        except BaseException:  # the process has no thread left
+            self._engine.close()
+            raise
 
     def stop(self) -> None:
         """Ends the thread, and waits for at most a second. A signal handler may call it while the same thread is in it."""

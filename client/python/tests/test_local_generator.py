@@ -7,6 +7,7 @@ import os
 import threading
 import time
 import unittest
+import unittest.mock
 
 import firn
 import firn.aio
@@ -114,6 +115,17 @@ class LocalGeneratorTest(unittest.TestCase):
         with firn.LocalGenerator(self.client, "checkout"):
             fleet.failed(server, "order", AttemptFailed(End.CLOSED, ""))
             self.assertEqual(self.client.servers()[0].health, "healthy")
+
+    def test_generator_whose_thread_cannot_start_leaves_no_thread(self):
+        def start(thread):
+            if thread.name == "firn-lease":
+                raise RuntimeError("can't start new thread")
+            before(thread)
+        before = threading.Thread.start
+        upkeeps = [one for one in threading.enumerate() if one.name == "firn-upkeep"]
+        with unittest.mock.patch.object(threading.Thread, "start", start), self.assertRaises(RuntimeError):
+            firn.LocalGenerator(self.client, "checkout")
+        patiently(lambda: all(one in upkeeps for one in threading.enumerate() if one.name == "firn-upkeep"))
 
     def test_threads_take_different_ids(self):
         taken = [[] for _ in range(4)]
