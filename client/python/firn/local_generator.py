@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import queue
 import threading
@@ -22,7 +23,7 @@ from .lessee import Lessee
 from .protocol import LeaseTerms
 from .options import described
 from .server import Server
-from .threads import ThreadIo, run
+from .threads import Hooks, ThreadIo, run
 from .view import LeaseLoss
 
 _CLOSE_S = 1.0
@@ -52,7 +53,7 @@ class LocalGenerator:
         connection of its own to the server of its lease.
         `name` is shown to operators. `ahead_ms` is the length of the interval, 2,000 to 86,400,000: the longest outage of
         all servers that the generator survives. `on_lost` is called with a LeaseLoss when a lease was revoked, or has
-        ended without a successor. It runs on the generator's thread, and must return soon."""
+        ended without a successor. It runs on a thread of its own, one loss at a time."""
         fault = lease_terms.fault_of_name(name)
         if rack is not None and not (isinstance(rack, int) and 0 <= rack <= 65_535):
             fault = f"rack is {described(rack)}; it must be 0 to 65535"
@@ -118,8 +119,9 @@ class _Runner:
         options = dataclasses.replace(client._options, local_ranges=(), on_event=None)
         self._ids, self._process = ids, os.getpid()
         self._engine = Engine(options, ThreadIo(), client._fleet_of_threads())
-        self._lessee = Lessee(name, ahead_ms, rack, ids, self._pick, self._knows, on_lost,
-                              _boot_s)
+        hooks = Hooks()
+        self._lessee = Lessee(name, ahead_ms, rack, ids, self._pick, self._knows,
+                              on_lost and (lambda loss: hooks.call(functools.partial(on_lost, loss))), _boot_s)
         self._kept: Optional[Connection] = None  # of the thread: to the server that answered last with a lease
         self._kept_at = ""
         self._stopping = False

@@ -116,6 +116,29 @@ class LocalGeneratorTest(unittest.TestCase):
             fleet.failed(server, "order", AttemptFailed(End.CLOSED, ""))
             self.assertEqual(self.client.servers()[0].health, "healthy")
 
+    def test_hooks_that_block_delay_no_renewal(self):
+        self.server.lease_ms = 600
+        release, told = threading.Event(), []
+
+        def block(what):
+            told.append(what)
+            release.wait(PATIENCE_S)
+        self.addCleanup(release.set)
+        with firn.Client(f"list://{self.server.address}", on_event=block) as client, \
+                firn.LocalGenerator(client, "checkout", on_lost=block) as generator:
+            server, = client._engine.fleet.servers.values()
+            server.health.failed(2)
+            self.server.refuse_status = True
+            self.server.drop()  # the generator opens a connection, which is the third failure
+            patiently(lambda: told)
+            self.server.refuse_status = False
+            self.await_renewals(2)
+            self.server.lease_fault = 3
+            patiently(lambda: len(told) == 2)
+            self.server.lease_fault = None
+            self.await_renewals(2)
+            generator.next()
+
     def test_generator_whose_thread_cannot_start_leaves_no_thread(self):
         def start(thread):
             if thread.name == "firn-lease":
