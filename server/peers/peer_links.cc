@@ -26,6 +26,7 @@ using Protocol = apache::thrift::protocol::TCompactProtocolT<transport::TFramedT
 Result<Range> ResultOf(const wire::OwnedRange& answer) {
   if (answer.count > 0) return Range{answer.first, answer.first + answer.count};
   if (answer.trouble.empty()) return Range{};
+  if (answer.elsewhere) return NotFound(answer.trouble);
   return answer.exhausted ? Exhausted(answer.trouble) : Unavailable(answer.trouble);
 }
 

@@ -152,6 +152,7 @@ wire::OwnedRange ThriftService::TakeOwned(const wire::OwnedTake& take) const {
   } else {
     answer.__set_trouble(taken.status().message());
     answer.__set_exhausted(taken.code() == Code::kExhausted);
+    answer.__set_elsewhere(taken.code() == Code::kNotFound);
   }
   return answer;
 }
