@@ -184,6 +184,48 @@ class ClientTest {
   }
 
   @Test
+  void asynchronous_calls_connect_after_no_thread_could_be_started() throws Exception {
+    try (FirnClient client = new FirnClient(options())) {
+      CompletableFuture<Long> first = new CompletableFuture<>();
+      FakeServer.withoutThreads(client, () -> client.nextIdAsync("order").thenAccept(first::complete));
+      client.nextIdAsync("order").get();
+      first.get();
+    }
+  }
+
+  @Test
+  @Timeout(60)
+  void requests_are_written_after_no_thread_could_be_started() throws Exception {
+    CountDownLatch held = new CountDownLatch(1);
+    server.mayAnswer = held;
+    try (FirnClient client = new FirnClient(options())) {
+      CompletableFuture<Long> first = client.nextIdAsync("order");
+      while (!server.holds) {
+        Thread.onSpinWait();
+      }
+      CompletableFuture<Long> second = new CompletableFuture<>();
+      FakeServer.withoutThreads(client, () -> client.nextIdAsync("order").thenAccept(second::complete));
+      held.countDown();
+      first.get();
+      second.get();
+    }
+  }
+
+  @Test
+  @Timeout(60)
+  void attempts_time_out_after_no_thread_could_be_started() throws Exception {
+    server.mayAnswer = new CountDownLatch(1);
+    try (FirnClient client = new FirnClient(options().deadlineMs(1_000).attemptLimitMs(200))) {
+      CompletableFuture<Long> first = client.nextIdAsync("order");
+      while (!server.holds) {
+        Thread.onSpinWait();
+      }
+      FakeServer.withoutThreads(client, () -> failureOf(first));
+      assertThrows(FirnException.class, () -> client.nextId("order"));
+    }
+  }
+
+  @Test
   void asynchronous_calls_end_with_the_client() throws Exception {
     server.mayAnswer = new CountDownLatch(1);
     List<CompletableFuture<Long>> calls = new ArrayList<>();
