@@ -71,7 +71,7 @@ class ClientTest {
         calls.add(client.nextIdAsync("order"));
       }
       while (!server.holds) {
-        Thread.onSpinWait();
+        Thread.sleep(1);
       }
       calls.add(client.nextIdAsync("order"));
       held.countDown();
@@ -88,7 +88,7 @@ class ClientTest {
       List<CompletableFuture<Long>> calls = new ArrayList<>();
       calls.add(client.nextIdAsync("order"));
       while (!server.holds) {
-        Thread.onSpinWait();
+        Thread.sleep(1);
       }
       server.mayAnswer = new CountDownLatch(0); // for the connections that follow
       while (!calls.get(calls.size() - 1).isDone()) {
@@ -135,7 +135,7 @@ class ClientTest {
         calls.add(client.nextIdAsync("order"));
       }
       while (!server.holds) {
-        Thread.onSpinWait();
+        Thread.sleep(1);
       }
       server.mayAnswer = new CountDownLatch(0);
       server.reset();
@@ -201,7 +201,7 @@ class ClientTest {
     try (FirnClient client = new FirnClient(options())) {
       CompletableFuture<Long> first = client.nextIdAsync("order");
       while (!server.holds) {
-        Thread.onSpinWait();
+        Thread.sleep(1);
       }
       CompletableFuture<Long> second = new CompletableFuture<>();
       FakeServer.withoutThreads(client, () -> client.nextIdAsync("order").thenAccept(second::complete));
@@ -218,7 +218,7 @@ class ClientTest {
     try (FirnClient client = new FirnClient(options().deadlineMs(1_000).attemptLimitMs(200))) {
       CompletableFuture<Long> first = client.nextIdAsync("order");
       while (!server.holds) {
-        Thread.onSpinWait();
+        Thread.sleep(1);
       }
       FakeServer.withoutThreads(client, () -> failureOf(first));
       assertThrows(FirnException.class, () -> client.nextId("order"));

@@ -49,7 +49,7 @@ final class FakeServer implements Closeable {
     ThreadFactory before = background.getThreadFactory();
     background.setKeepAliveTime(1, TimeUnit.MILLISECONDS);
     while (background.getPoolSize() > background.getActiveCount()) { // idle threads end
-      Thread.onSpinWait();
+      Thread.yield();
     }
     background.setThreadFactory(run -> {
       throw new OutOfMemoryError("unable to create native thread: as the test says");
