@@ -54,12 +54,13 @@ struct Holding {
 //     `alive`, and for every owned partition the node of its last change.
 //  2. A term is valid until the boot time at which the last acknowledged renewal was sent, plus the
 //     window.
-//  3. After an unknown outcome this server reads its beat back. If the beat has the old word, the
-//     same bytes are sent again. If it has the new word, this server adopts the version and renews
-//     at once, and the unknown renewal extends no term. Any other word was written by another
-//     process, a copy of this one or a server that ended the tenure: the tenure ends. A refused
-//     multi also ends the tenure, unless only the root node has changed, with the same uuid and era
-//     and without a freeze.
+//  3. After an unknown outcome this server reads its beat back. If the beat has the old word, a
+//     renewal with another word is sent. If it has a word that this server sent, this server adopts
+//     the version and renews at once, and the unknown renewal extends no term. Any other word was
+//     written by another process, a copy of this one or a server that ended the tenure: the tenure
+//     ends. Each attempt has a new word, so only one of two copies is acknowledged after the copy. A
+//     refused multi also ends the tenure, unless only the root node has changed, with the same uuid
+//     and era and without a freeze.
 //  4. After its window a tenure continues only in the session of its last acknowledgement. In a new
 //     session it ends, and another one begins.
 //  5. A partition may be taken if it is free, if its owner's beat has ended, or if that beat was
@@ -160,7 +161,7 @@ class Owners {
     int64_t version = 0;         // of the beat
     int64_t session = 0;         // of the last acknowledgement
     BootMs until{};              // rule 2
-    std::optional<Beat> next{};  // the next version, once it was sent
+    std::vector<Nonce> words{};  // of renewals at `version` that were sent, and not refused
     bool unsure = false;         // a renewal with an unknown outcome may still be applied
   };
 

@@ -153,13 +153,12 @@ Task<> Owners::Renew() {
     EndTenure("this server could not renew its beat in time");
     co_return;
   }
-  if (!tenure_->next) {
-    tenure_->next = tenure_->beat;
-    tenure_->next->word = Nonce::Draw(entropy_);
-    tenure_->next->unreachable = unreachable_;
-  }
+  Beat next = tenure_->beat;
+  next.word = Nonce::Draw(entropy_);
+  next.unreachable = unreachable_;
+  tenure_->words.push_back(next.word);
   size_t set = 0;
-  const std::vector<Write> writes = RenewalOf(*tenure_->next, &set);
+  const std::vector<Write> writes = RenewalOf(next, &set);
   Written answer = co_await registry_.Multi(writes);
   if (!tenure_) co_return;
   switch (answer.fate) {
@@ -169,7 +168,8 @@ Task<> Owners::Renew() {
         EndTenure("this server's beat was re-created");
         co_return;
       }
-      tenure_->beat = *std::exchange(tenure_->next, std::nullopt);
+      tenure_->beat = std::move(next);
+      tenure_->words.clear();
       tenure_->unsure = false;
       Acknowledge(sent, session, version);
       co_return;
@@ -179,9 +179,11 @@ Task<> Owners::Renew() {
       RenewSoon();
       co_return;
     case Written::Fate::kNotSent:
+      tenure_->words.pop_back();
       RenewSoon();
       co_return;
     case Written::Fate::kRefused:
+      tenure_->words.pop_back();
       break;
   }
   if (answer.failed == 0) {
@@ -235,10 +237,12 @@ Task<bool> Owners::ReadBack() {
   }
   const int64_t version = node->stat.version;
   if (version == tenure_->version && *beat == tenure_->beat) co_return true;
-  if (tenure_->next && beat->word == tenure_->next->word && Follows(tenure_->version, version)) {
+  const std::vector<Nonce>& words = tenure_->words;
+  const bool is_own = std::find(words.begin(), words.end(), beat->word) != words.end();
+  if (is_own && Follows(tenure_->version, version)) {
     tenure_->version = version;
     tenure_->beat = *std::move(beat);
-    tenure_->next.reset();
+    tenure_->words.clear();
     tenure_->unsure = false;
     co_return true;
   }
