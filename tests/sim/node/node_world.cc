@@ -11,8 +11,9 @@
 namespace firn {
 namespace {
 
-// Maximum time until service returns after the end of all faults.
-constexpr Milliseconds kServiceWithin{30 * 60'000};
+// Maximum time until service returns after the end of all faults. Under the policy strict, hosts
+// wait until their clocks have reached the floor of the last restore.
+constexpr Milliseconds kServiceWithin{30 * 60'000}, kStrictServiceWithin{90 * 60'000};
 constexpr Milliseconds kFineUntil{60'000};
 constexpr int kRoundsALook = 50;
 
@@ -230,7 +231,8 @@ void NodeWorld::DemandService() {
     host->TagsServed();
   }
   const BootMs begin = clock_.Boot();
-  for (int round = 1; clock_.Boot() < begin + kServiceWithin; ++round) {
+  const BootMs limit = begin + (shared_.strict ? kStrictServiceWithin : kServiceWithin);
+  for (int round = 1; clock_.Boot() < limit; ++round) {
     clock_.Advance(Milliseconds(clock_.Boot() < begin + kFineUntil ? 50 : 1'000));
     ExpireSessions();
     for (const auto& host : hosts_) {
