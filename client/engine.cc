@@ -42,6 +42,12 @@ Status CheckOptions(const ClientOptions& options) {
   return std::move(faults).ToStatus();
 }
 
+// Returns options that can be converted without overflow, although status() reports them.
+ClientOptions Bounded(ClientOptions options) {
+  options.attempt_limit = std::clamp(options.attempt_limit, Milliseconds(0), kDeadlineMax);
+  return options;
+}
+
 Caller::Options CallerOptions(const ClientOptions& options, bool blocking) {
   return {.limits = {.on_failure = options.on_failure,
                      .attempts_max = options.attempts_max,
@@ -78,12 +84,12 @@ Engine::Engine(const ClientOptions& options)
       clock_(SystemClock()),
       status_(CheckOptions(options)),
       tls_(options.tls.value_or(TlsOptions())),
-      fleet_(Overheard(options), clock_, SystemEntropy().Next(), [this] {
+      fleet_(Overheard(Bounded(options)), clock_, SystemEntropy().Next(), [this] {
         const std::lock_guard lock(callers_mutex_);
         for (Caller* const caller : callers_) caller->OnNews();
       }) {
-  Status begun = Add(blocking_, CallerOptions(options, /*blocking=*/true));
-  if (begun.ok()) begun = Add(async_, CallerOptions(options, /*blocking=*/false));
+  Status begun = Add(blocking_, CallerOptions(Bounded(options), /*blocking=*/true));
+  if (begun.ok()) begun = Add(async_, CallerOptions(Bounded(options), /*blocking=*/false));
   if (!begun.ok()) status_ = std::move(begun);
   if (status_.ok() && options.tls) status_ = tls_.Load().WithContext("tls");
   if (!status_.ok()) return;

@@ -62,7 +62,7 @@ func newLeasePlayer(t *testing.T, one leaseCase) *leasePlayer {
 	}
 	drawn := 0
 	p.lessee = &lessee{name: "checkout", aheadMs: one.Ahead, ids: p.ids, clock: p.clock.lease(),
-		onLost: func(loss LeaseLoss) {
+		onLost: func(loss LeaseLoss) { // without a panic: the generator recovers it, and not the lessee
 			p.losses, p.reasons = append(p.losses, loss.Kind), append(p.reasons, loss.Reason)
 		},
 		draw: func() string {

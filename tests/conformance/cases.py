@@ -297,6 +297,8 @@ class Play:
         for key in ("answered", "failed", "kind", "reason", "retry_after_ms", "deadline_exceeded"):
             if key in step and answer.get(key) != step[key]:
                 raise Red(f"{key} is {answer.get(key)!r}, not {step[key]!r}: {told(answer)}")
+        if answer.get("failed", 0) < step.get("failed_least", 0):
+            raise Red(f"only {answer['failed']} calls failed: {told(answer)}")
         if step.get("says", "") not in answer.get("failure", ""):
             raise Red(f"'{step['says']}' is not in: {told(answer)}")
         if "hides" in step and step["hides"] in answer.get("failure", ""):

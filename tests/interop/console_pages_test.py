@@ -184,6 +184,8 @@ class ConsolePagesTest(unittest.TestCase):
         page = self.show(3, "outdated")
         self.assertRegex(page.text("banner"), r"^Not current: The cluster was read 21\d s ago")
         self.assertEqual(page.evaluate("document.getElementById('totals').className"), "outdated")
+        colours = page.evaluate("['totals', 'serverscount'].map((id) => getComputedStyle(document.getElementById(id)).color)")
+        self.assertEqual(colours[0], colours[1])
         self.assertEqual(self.column(page, 1), ["serving when last read"] * 3)
         self.assertEqual(self.column(page, 3), ["–"] * 3)
 

@@ -89,8 +89,12 @@ class Player:
         self.ids, drawn = LeasedIds(self.clock), iter(range(1, 1_000_000))
         self.lessee = Lessee("checkout", self.ahead_ms, None, self.ids,
                              lambda tried: next((one for one in self.servers if one not in tried), None),
-                             lambda address: address in self.servers, lambda loss: self.losses.append(loss.kind),
+                             lambda address: address in self.servers, self.on_lost,
                              lambda: self.clock.boot / 1e9, lambda: f"{next(drawn):032x}")
+
+    def on_lost(self, loss):
+        self.losses.append(loss.kind)
+        raise RuntimeError("as every case does")
 
     def play(self, steps):
         for number, step in enumerate(steps, 1):

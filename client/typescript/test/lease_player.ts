@@ -111,7 +111,8 @@ export class Player {
     this.servers = Array.from({ length: of.servers ?? 2 }, (_, i) => addressOf(`s${i + 1}`));
     this.ids.onJump = () => void (this.woken = true);
     this.lessee = new Lessee({
-      aheadMs: of.ahead ?? 60_000, random: Math.random, onLost: (loss) => this.losses.push(loss),
+      aheadMs: of.ahead ?? 60_000, random: Math.random,
+      onLost: (loss) => this.losses.push(loss), // throws nothing: the generator catches errors of the program's callback
       knows: (address) => this.servers.includes(address), onRefused: (message, failure) => {
         this.refusals.push(message);
         if (failure) this.finals.push(failure);

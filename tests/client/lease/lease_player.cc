@@ -74,27 +74,24 @@ void LeasePlayer::Transport::Send(uint64_t number, const LeaseRequest& ask,
   asks_.emplace_back(number, ask);
 }
 
-LeasePlayer::LeasePlayer(size_t servers, Milliseconds ahead, bool hooks_throw)
+LeasePlayer::LeasePlayer(size_t servers, Milliseconds ahead)
     : servers_(servers),
-      hooks_throw_(hooks_throw),
       ahead_(ahead),
       lessee_(Options(ahead), ids_, entropy_, transport_, /*replies=*/nullptr) {}
 
 LeaseOptions LeasePlayer::Options(Milliseconds ahead) {
-  const auto end_hook = [this] {
-    if (hooks_throw_) throw std::runtime_error("thrown by a hook");
-  };
+  // Every hook throws: no case may depend on how a hook ends.
   return {.name = "shop-1",
           .ahead = ahead,
           .on_lost =
-              [this, end_hook](const LeaseLoss& loss) {
+              [this](const LeaseLoss& loss) {
                 losses_.emplace_back(loss.kind == LeaseLoss::Kind::kGone ? "revoked" : "expired");
-                end_hook();
+                throw std::runtime_error("thrown by a hook");
               },
           .on_failure =
-              [this, end_hook](const Status& why) {
+              [this](const Status& why) {
                 failures_.push_back(why);
-                end_hook();
+                throw std::runtime_error("thrown by a hook");
               }};
 }
 

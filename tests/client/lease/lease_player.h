@@ -17,8 +17,7 @@ namespace firn {
 // jumps.json.
 class LeasePlayer {
  public:
-  // `hooks_throw`: the hooks end with an exception.
-  LeasePlayer(size_t servers, Milliseconds ahead, bool hooks_throw = false);
+  LeasePlayer(size_t servers, Milliseconds ahead);
 
   void Play(const std::string& step);
 
@@ -86,7 +85,6 @@ class LeasePlayer {
   LeasedIds ids_{clock_, entropy_, /*use_cycles=*/false, [this] { woken_ = true; }};
   std::vector<std::string> losses_;
   std::vector<Status> failures_;
-  const bool hooks_throw_;
   const std::shared_ptr<Transport> transport_ = std::make_shared<Transport>(clock_);
   const Milliseconds ahead_;
   Lessee lessee_;

@@ -18,7 +18,7 @@
 namespace firn {
 namespace {
 
-void Play(const std::string& name, size_t least, bool hooks_throw = false) {
+void Play(const std::string& name, size_t least) {
   const Json table = JsonOfFile(Cat(FIRN_SOURCE_DIR "/tests/contract/", name));
   EXPECT_GE(table.at("cases").items().size(), least);
   for (const Json& one : table.at("cases").items()) {
@@ -27,7 +27,7 @@ void Play(const std::string& name, size_t least, bool hooks_throw = false) {
     const Json* servers = one.Find("servers");
     const Json* ahead = one.Find("ahead");
     LeasePlayer player(servers == nullptr ? 2 : NumberOf<size_t>(*servers),
-                       Milliseconds(ahead == nullptr ? 60'000 : NumberOf(*ahead)), hooks_throw);
+                       Milliseconds(ahead == nullptr ? 60'000 : NumberOf(*ahead)));
     for (const Json& step : one.at("steps").items()) {
       SCOPED_TRACE(step.text());
       player.Play(step.text());
@@ -39,8 +39,6 @@ void Play(const std::string& name, size_t least, bool hooks_throw = false) {
 TEST(LesseeTest, FollowsTheSharedTableOfRules) { Play("lessees.json", 60); }
 
 TEST(LesseeTest, FollowsTheSharedTableOfClockJumps) { Play("jumps.json", 10); }
-
-TEST(LesseeTest, FollowsTheRulesIfEachHookThrows) { Play("lessees.json", 60, true); }
 
 // The transport drops a repetition of a request that is still in progress.
 TEST(LesseeTest, IgnoresAnAnswerToARequestThatIsAnswered) {

@@ -20,6 +20,7 @@
 #include "client/client.h"
 #include "client/local_ranges.h"
 #include "common/json/json.h"
+#include "tests/conformance/drivers/wrong_calls.h"
 
 namespace firn {
 namespace {
@@ -171,7 +172,7 @@ class Driver {
     if (verb == "id" || verb == "ids" || verb == "text") return Call(verb, words);
     if (verb == "view") return View();
     if (verb == "burst") return Burst(Number(words, "calls", 1), Word(words, "tag"));
-    if (verb == "wrong") return Wrong();
+    if (verb == "wrong") return WrongCalls(*client_);
     if (verb == "seen") return Seen();
     if (verb == "start") return Start(words);
     if (verb == "so_far") return {{"calls", load_->Least()}};
@@ -288,36 +289,6 @@ class Driver {
     told["ids"] = ids;
     told["took_ms"] = static_cast<double>(took.count()) / 1000;
     return told;
-  }
-
-  // Passes invalid values for every parameter. Returns the number of calls that failed, and the
-  // names of calls that did not fail.
-  Json Wrong() {
-    int failed = 0;
-    std::string taken;
-    int answered = 0;
-    const auto note = [&](const std::string& name, const Status& status) {
-      if (!status.ok()) {
-        ++failed;
-      } else {
-        ++answered;
-        taken += name + " ";
-      }
-    };
-    const std::string too_long(129, 'a');
-    note("tag", client_->GetId(too_long).status());
-    note("tag", client_->GetIds(too_long, 1).status());
-    note("tag", client_->GetText(too_long).status());
-    for (const int count : {0, -1, 100'001, INT_MIN, INT_MAX}) {
-      note("count", client_->GetIds("order", count).status());
-    }
-    for (const char* servers : {"", "list://", "list://nowhere", "http://127.0.0.1:1"}) {
-      note("servers", Client({.servers = servers}).status());
-    }
-    ClientOptions options{.servers = "list://127.0.0.1:1"};
-    options.attempts_max = -1;
-    note("attempts_max", Client(options).status());
-    return {{"answered", answered}, {"failed", failed}, {"failure", taken}};
   }
 
   Json View() {

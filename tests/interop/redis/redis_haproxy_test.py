@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Failover of redis-py behind HAProxy, with the configuration and the snippet of INCR.md, on servers with default
-flags: a pause of ZooKeeper, kill -9 and a clean stop under load.
+"""Failover of redis-py behind HAProxy, with the configuration and the snippet of INCR.md, on servers with a
+drain of 2 s: a pause of ZooKeeper, kill -9 and a clean stop under load.
 
     redis_haproxy_test.py FIRN_SERVER FIRN FOLDER PAGE
 
@@ -30,7 +30,7 @@ NAMES = "firn1", "firn2"
 
 class Member(cluster.Member):
     def start(self):
-        super().start("--drain_notice_ms=2000", "--redis_incr_64bit")
+        super().start("--drain_notice_ms=2000")
 
 
 def configuration(page, port, members):

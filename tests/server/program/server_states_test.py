@@ -115,7 +115,7 @@ class ServerStatesTest(walk.Walk):
         await_it(row["alert"], lambda: self.prometheus.holds(self.prometheus.alerts[row["alert"]], server.admin))
         self.compare_audit(row, other, await_it)
         self.assertEqual(self.firn_says("audit")[0], 1)
-        self.compare_doctor(row, await_it)
+        self.compare_doctor(row, other, await_it)
         self.compare_page(other, "Act soon", *walk.states.quoted(row["firn audit"]))
         self.browser.await_text("totals", r"servers serving\s+1 of 2")
         self.compared.append("killed")

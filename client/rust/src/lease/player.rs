@@ -233,6 +233,7 @@ impl Player {
         );
         let drawn = Mutex::new(0);
         let hooks = Hooks {
+            // Does not panic: the generator catches a panic of the program's callback.
             on_lost: Box::new(move |loss| lost.lock().unwrap().push(loss)),
             knows: Box::new(move |address| listed.iter().any(|one| one == address)),
             on_refused: Box::new(move |message, error| {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use firn_client::{blocking, Client, Error, ErrorKind, Event, LocalTag, Options, Tls};
+use firn_client::{blocking, Client, Error, ErrorKind, Event, LeaseOptions, LocalTag, Options, Tls};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
@@ -308,15 +308,34 @@ impl Driver {
         for servers in ["", "list://", "list://nowhere", "http://127.0.0.1:1"] {
             note("servers", Client::new(servers).is_err());
         }
+        let twice = Options::new().local_range(LocalTag::segment("a")).local_range(LocalTag::segment("a"));
         for options in [
             Options::new().deadline(Duration::ZERO),
             Options::new().deadline(Duration::MAX),
             Options::new().attempt_limit(Duration::ZERO),
+            Options::new().attempt_limit(Duration::MAX),
             Options::new().attempts_max(0),
+            Options::new().attempts_max(usize::MAX),
             Options::new().connections_max(0),
-            Options::new().local_range(LocalTag::segment("a")).local_range(LocalTag::segment("a")),
+            Options::new().connections_max(usize::MAX),
+            twice,
         ] {
             note("options", Client::with_options("list://127.0.0.1:1", options).is_err());
+        }
+        for options in [
+            LeaseOptions::new(""),
+            LeaseOptions::new("a b"),
+            LeaseOptions::new(long.clone()),
+            LeaseOptions::new("a").rack(-1),
+            LeaseOptions::new("a").rack(i32::MAX),
+            LeaseOptions::new("a").ahead(Duration::ZERO),
+            LeaseOptions::new("a").ahead(Duration::MAX),
+        ] {
+            let made = match client {
+                Either::Async(client) => self.runtime.block_on(client.local_generator(options)).is_err(),
+                Either::Blocking(client) => client.local_generator(options).is_err(),
+            };
+            note("local_generator", made);
         }
         object([
             ("answered", taken.len().to_string()),

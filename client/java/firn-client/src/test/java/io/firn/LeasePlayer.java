@@ -81,7 +81,10 @@ final class LeasePlayer {
       public boolean lists(String address) {
         return LeasePlayer.this.servers.contains(address);
       }
-    }, losses::add, true, aheadMs);
+    }, loss -> {
+      losses.add(loss);
+      throw new IllegalStateException("as every case does");
+    }, true, aheadMs);
   }
 
   LeasePlayer() {
