@@ -9,7 +9,7 @@ export class Alarm {
   private immediate: NodeJS.Immediate | undefined;
 
   /** `keepsAlive`: the process does not end before. */
-  constructor(private readonly at: number, private readonly due: () => void, private readonly keepsAlive: boolean,
+  constructor(readonly at: number, private readonly due: () => void, private readonly keepsAlive: boolean,
               now = performance.now()) {
     this.arm(now);
   }

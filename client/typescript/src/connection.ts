@@ -299,6 +299,10 @@ export class Connection {
 
   /** Closes the connection when no answer has arrived for the time of an attempt. */
   private watch(at: number): void {
+    if (this.watchAlarm && at < this.watchAlarm.at) { // of an earlier request, which had more time
+      this.watchAlarm.cancel();
+      this.watchAlarm = undefined;
+    }
     this.watchAlarm ??= new Alarm(at, () => {
       this.watchAlarm = undefined;
       this.checkSilence(performance.now());

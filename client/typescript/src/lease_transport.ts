@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import type { Answered, Ask, ServerStatus } from './asks.js';
 import { Connection } from './connection.js';
 import type { Engine } from './engine.js';
-import { type Failure, failed, FirnError } from './errors.js';
+import { type Failure, failed, FirnError, spoke } from './errors.js';
 import { readLayout } from './layout.js';
 import { readLease } from './lease.js';
 import { askLease, askRelease, askRenewal, type LeaseTerms } from './lease_asks.js';
@@ -22,32 +22,45 @@ const ATTEMPT_MS = 2_000;
 /** Maximum time of a grant: the server claims a machine id meanwhile, which needs several answers of the registry. */
 const GRANT_MS = 6_000;
 
+/** A connection for requests about leases, one at a time. */
+interface Line {
+  readonly address: string;
+  readonly connection: Connection;
+  limitMs: number; // of the current request
+}
+
 interface Exchange {
   readonly answered: Answered<unknown>;
+  /** Status of the server; undefined: no connection to it was open. */
   readonly status: ServerStatus | undefined;
+  /** The server may have received the request. */
+  readonly sent: boolean;
 }
 
 /**
- * Sends the requests of a lessee to the servers of a client: each on a connection of its own, because an answer may take
- * seconds, and calls for ids must not wait for it.
+ * Sends the requests of a lessee to the servers of a client. They share no connection with calls for ids, because an answer
+ * may take seconds. The connection of the last lease is kept, so that its renewal needs no file descriptor and no DNS.
  */
 export class LeaseTransport {
   private readonly open = new Set<Connection>();
+  private kept: Line | undefined;
+  private closed = false;
 
   constructor(private readonly engine: Engine, private readonly wishes: LeaseWishes) {}
 
-  /** Resolves within 8 s, and is never rejected. */
+  /** Resolves within 10 s, and is never rejected. */
   async send(request: LeaseRequest): Promise<LeaseOutcome> {
     const server = this.serverFor(request);
     if (!server) return { kind: 'no answer', server: '', sent: false, message: 'no usable server is known' };
     const limitMs = request.kind === 'grant' ? GRANT_MS : ATTEMPT_MS;
-    const { answered, status } = await this.exchange(server, this.askOf(request), limitMs);
+    const exchange = await this.exchange(server, this.askOf(request), limitMs);
     server.inFlight--;
-    return outcomeOf(server.address, answered, status);
+    return outcomeOf(server.address, exchange);
   }
 
   /** Ends all requests without an answer. */
   close(): void {
+    this.closed = true;
     for (const one of [...this.open]) one.close(failed('closed', 'the generator was closed'));
   }
 
@@ -73,33 +86,65 @@ export class LeaseTransport {
     }
   }
 
-  private exchange(server: Server, ask: Ask<unknown>, limitMs: number): Promise<Exchange> {
-    const { engine } = this;
+  private async exchange(server: Server, ask: Ask<unknown>, limitMs: number): Promise<Exchange> {
+    const { kept } = this;
+    if (kept?.address !== server.address) return this.ask(this.lineTo(server), ask, limitMs);
+    this.kept = undefined; // another request must not use it meanwhile
+    const began = performance.now();
+    const exchange = await this.ask(kept, ask, limitMs);
+    const { answered } = exchange;
+    if (!('failure' in answered) || !answered.failure.stale || this.closed) return exchange;
+    // The server closed it while it was idle.
+    const leftMs = Math.max(limitMs - (performance.now() - began), ATTEMPT_MS);
+    return { ...await this.ask(this.lineTo(server), ask, leftMs), sent: true };
+  }
+
+  private ask(line: Line, ask: Ask<unknown>, limitMs: number): Promise<Exchange> {
+    const { connection } = line;
+    const reused = !connection.opening;
+    line.limitMs = limitMs;
     return new Promise((resolve) => {
-      const connection: Connection = new Connection(server, server.tls ? engine.tls : undefined, {
-        names: engine.names,
-        get attemptLimitMs() {
-          return connection.opening ? ATTEMPT_MS : limitMs;
-        },
-        admit: (status) => engine.admit(status),
-        opened: () => undefined,
-        unasked: () => undefined,
-        closedBy: () => this.open.delete(connection),
-      });
-      this.open.add(connection);
       const ended = (answered: Answered<unknown>): void => {
-        resolve({ answered, status: connection.status });
-        connection.close(failed('closed', ''));
+        const { status } = connection;
+        resolve({ answered, status, sent: status !== undefined });
+        const good = 'answer' in answered ? reused || answered.answer !== true : reused && spoke(answered.failure);
+        if (good) this.keep(line);
+        else connection.close(failed('closed', ''));
       };
       connection.send({ ask, abandoned: false, ended, isLate: () => false }, performance.now());
-      connection.open();
+      if (!reused) connection.open();
     });
+  }
+
+  private keep(line: Line): void {
+    if (this.kept !== line) this.kept?.connection.close(failed('closed', ''));
+    this.kept = line;
+  }
+
+  /** Returns a connection that is not open yet. */
+  private lineTo(server: Server): Line {
+    const { engine } = this;
+    const connection: Connection = new Connection(server, server.tls ? engine.tls : undefined, {
+      names: engine.names,
+      get attemptLimitMs() {
+        return connection.opening ? ATTEMPT_MS : line.limitMs;
+      },
+      admit: (status) => engine.admit(status),
+      opened: () => undefined,
+      unasked: () => undefined,
+      closedBy: () => {
+        this.open.delete(connection);
+        if (this.kept === line) this.kept = undefined;
+      },
+    });
+    const line: Line = { address: server.address, connection, limitMs: ATTEMPT_MS };
+    this.open.add(connection);
+    return line;
   }
 }
 
-/** `status`: of the server, after which the request was sent; undefined: it was not. */
-function outcomeOf(server: string, answered: Answered<unknown>, status: ServerStatus | undefined): LeaseOutcome {
-  if ('failure' in answered) return outcomeOfFailure(server, answered.failure, status !== undefined);
+function outcomeOf(server: string, { answered, status, sent }: Exchange): LeaseOutcome {
+  if ('failure' in answered) return outcomeOfFailure(server, answered.failure, sent);
   if (answered.answer === true) return { kind: 'released', server };
   const terms = answered.answer as LeaseTerms;
   const lease = readLease(terms, readLayout(status?.layout ?? ''));

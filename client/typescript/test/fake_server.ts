@@ -81,8 +81,16 @@ export class FakeServer {
     }
   }
 
-  async close(): Promise<void> {
+  refuseConnections(): void {
+    this.server.close();
+  }
+
+  dropConnections(): void {
     for (const socket of this.sockets) socket.destroy();
+  }
+
+  async close(): Promise<void> {
+    this.dropConnections();
     await new Promise((resolve) => this.server.close(resolve));
   }
 

@@ -4,7 +4,11 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 
 import { Type } from '../src/codec.js';
+import { Engine } from '../src/engine.js';
 import { Client, type LocalGeneratorOptions } from '../src/index.js';
+import type { LeaseOutcome } from '../src/lease_request.js';
+import { LeaseTransport } from '../src/lease_transport.js';
+import { settingsOf } from '../src/options.js';
 import { answer, FakeServer, field, i32, i64, type Request, result, text } from './fake_server.js';
 import { EPOCH_MS, machineOf } from './lease_player.js';
 
@@ -41,13 +45,14 @@ class Landlord {
   instead: (request: Request) => boolean = () => false;
 
   constructor(readonly server: FakeServer, machine: number) {
+    const { address } = server;
     server.answers = (request) => {
       this.asked.push(request.method);
       if (this.instead(request)) return;
       const { socket } = request;
       if (request.method === 'releaseLease') socket.write(result(request, Buffer.alloc(0)));
       else if (!request.method.endsWith('ease')) server.give(request);
-      else socket.write(answer(request, Type.STRUCT, terms(machine, server.address, this.lastsMs)));
+      else socket.write(answer(request, Type.STRUCT, terms(machine, address, this.lastsMs)));
     };
   }
 
@@ -66,6 +71,24 @@ async function using(count: number, body: (client: Client, ...of: Landlord[]) =>
     client.close();
     await Promise.all(servers.map((one) => one.close()));
   }
+}
+
+/** `renew` sends a renewal. A lease was granted before. */
+async function usingTransport(body: (landlord: Landlord, renew: () => Promise<LeaseOutcome>) => Promise<void>): Promise<void> {
+  await using(1, async (_, landlord) => {
+    const { address } = landlord.server;
+    const engine = new Engine(settingsOf(`list://${address}`, {}));
+    const transport = new LeaseTransport(engine, { name: 'checkout-7f9c', rack: undefined, aheadMs: 60_000 });
+    const common = { server: address, clockMs: Date.now() };
+    try {
+      const granted = await transport.send({ ...common, kind: 'grant', avoid: [], token: 'a token' });
+      assert.equal(granted.kind, 'lease');
+      await body(landlord, () => transport.send({ ...common, kind: 'renewal', lease: 'lease-7', turn: 'b', acknowledged: 'a' }));
+    } finally {
+      transport.close();
+      engine.close();
+    }
+  });
 }
 
 async function until(what: string, holds: () => boolean): Promise<void> {
@@ -90,6 +113,29 @@ test('makes ids from memory, renews, and releases its lease', () => using(1, asy
   assert.equal(generator.until(), undefined);
   await generator.close(); // again
   assert(await client.nextId('order') > 0n);
+}));
+
+test('renewals keep their connection', () => usingTransport(async (landlord, renew) => {
+  landlord.server.refuseConnections();
+  for (let i = 0; i < 3; i++) assert.equal((await renew()).kind, 'lease');
+}));
+
+test('a renewal replaces a connection that the server closed', () => usingTransport(async (landlord, renew) => {
+  landlord.server.dropConnections();
+  await until('not closed', () => landlord.server.sockets.size === 0);
+  assert.equal((await renew()).kind, 'lease');
+  let closed = 0;
+  landlord.instead = ({ socket }) => closed++ === 0 && !!socket.destroy(); // before the client has seen the end
+  assert.equal((await renew()).kind, 'lease');
+  assert.equal(closed, 2);
+}));
+
+test('a renewal without an answer closes its connection in time', () => usingTransport(async (landlord, renew) => {
+  landlord.instead = () => true;
+  const began = performance.now();
+  assert.equal((await renew()).kind, 'no answer');
+  assert(performance.now() - began < 5_000);
+  await until('not closed', () => landlord.server.sockets.size === 0);
 }));
 
 test('an error says that a blocked event loop prevents renewals', () =>

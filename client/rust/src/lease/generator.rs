@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout_at};
 use super::ids::{Clock, LeasedIds};
 use super::lessee::{Hooks, LeaseLoss, Lessee};
 use super::pace::Now;
-use super::transport::{self, Wishes};
+use super::transport::{Transport, Wishes};
 use crate::client::Client;
 use crate::engine::Engine;
 use crate::error::{printable, Error, ErrorKind};
@@ -214,6 +214,11 @@ impl LocalGenerator {
         self.shared.stop();
         self.shared.wait(Instant::now() + CLOSE_MAX, || self.shared.progress().over).await;
     }
+
+    #[cfg(test)]
+    pub(super) fn last_refusal(&self) -> Option<String> {
+        self.shared.progress().last_refusal.clone()
+    }
 }
 
 impl fmt::Debug for LocalGenerator {
@@ -298,6 +303,7 @@ impl Drop for Task {
 /// Sends what is due, until the generator is stopped. Keeps the client.
 async fn run(task: Task, mut lessee: Lessee, wishes: Wishes, client: Client) {
     let shared = &task.shared;
+    let transport = Transport::new(Arc::clone(client.engine()), wishes);
     let (answers, mut answered) = mpsc::unbounded_channel();
     let mut give_up = None;
     loop {
@@ -307,9 +313,8 @@ async fn run(task: Task, mut lessee: Lessee, wishes: Wishes, client: Client) {
             lessee.stop(Error::new(ErrorKind::Closed, "the generator was closed"), now);
         }
         for (number, request) in lessee.tick(now) {
-            let (answers, engine) = (answers.clone(), Arc::clone(client.engine()));
-            let sent = transport::send(Arc::clone(&engine), wishes.clone(), request);
-            engine.spawn(post(answers, number, sent));
+            let sent = Arc::clone(&transport).send(request);
+            client.engine().spawn(post(answers.clone(), number, sent));
         }
         shared.changed.notify_waiters();
         if lessee.is_stopped() || give_up.is_some_and(|at| at <= Instant::now()) {

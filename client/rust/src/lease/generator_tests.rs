@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{AbortHandle, JoinSet};
 
 use super::player::{machine_of, EPOCH_MS};
 use crate::{Client, ErrorKind, LeaseOptions, LossKind, Options, Reason};
@@ -30,6 +31,8 @@ struct Peer {
     address: String,
     asked: Arc<Mutex<Vec<String>>>,
     reply: Arc<Mutex<Reply>>,
+    connections: Arc<Mutex<JoinSet<std::io::Result<()>>>>,
+    listening: Arc<Mutex<Option<AbortHandle>>>,
 }
 
 fn field(kind: u8, id: u8, value: &[u8]) -> Vec<u8> {
@@ -60,15 +63,32 @@ impl Peer {
     async fn start(machine: u32) -> Peer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let peer = Peer { address, asked: Arc::default(), reply: Arc::new(Mutex::new(Reply::Usual)) };
+        let reply = Arc::new(Mutex::new(Reply::Usual));
+        let peer =
+            Peer { address, asked: Arc::default(), reply, connections: Arc::default(), listening: Arc::default() };
         let serving = peer.clone();
-        tokio::spawn(async move {
+        let accepting = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                tokio::spawn(serving.clone().serve(stream, machine));
+                let connection = serving.clone().serve(stream, machine);
+                serving.connections.lock().unwrap().spawn(connection);
             }
         });
+        *peer.listening.lock().unwrap() = Some(accepting.abort_handle());
         peer
+    }
+
+    fn refuse_connections(&self) {
+        self.listening.lock().unwrap().take().unwrap().abort();
+    }
+
+    fn drop_connections(&self) {
+        self.connections.lock().unwrap().abort_all();
+    }
+
+    async fn renewals(&self, more: usize) {
+        let before = self.count("renewLease");
+        until("no renewals", || self.count("renewLease") >= before + more).await;
     }
 
     fn set(&self, reply: Reply) {
@@ -171,6 +191,30 @@ async fn makes_ids_from_memory_renews_and_releases_its_lease() {
     assert_eq!((error.kind(), error.message()), (ErrorKind::Closed, "the generator was closed"));
     assert_eq!((generator.machine_id(), generator.until()), (None, None));
     generator.close().await; // again
+}
+
+#[tokio::test]
+async fn renewals_keep_their_connection() {
+    let peer = Peer::start(7).await;
+    let generator = client_of(&[&peer]).local_generator(options()).await.unwrap();
+    peer.renewals(1).await;
+    peer.refuse_connections();
+    peer.renewals(4).await;
+    assert_eq!(generator.last_refusal(), None);
+    generator.next().unwrap();
+}
+
+#[tokio::test]
+async fn a_renewal_replaces_a_connection_that_the_server_closed() {
+    let peer = Peer::start(7).await;
+    let generator = client_of(&[&peer]).local_generator(options()).await.unwrap();
+    for _ in 0..3 {
+        peer.renewals(1).await;
+        peer.drop_connections();
+    }
+    peer.renewals(2).await;
+    assert_eq!(generator.last_refusal(), None);
+    generator.next().unwrap();
 }
 
 #[tokio::test]

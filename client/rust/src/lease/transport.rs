@@ -1,11 +1,12 @@
 //! Sends the requests of a lessee to the servers of a client.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::lessee::{LeaseOutcome, LeaseRequest, Outcome, Unusable, What};
 use super::terms::Lease;
 use super::wire::{LeaseAsk, LeaseEnd, LeaseRenewal};
+use crate::connection::Connection;
 use crate::engine::Engine;
 use crate::error::{End, Error, ErrorKind, Failure, LeaseFault, Reason};
 use crate::layout::Layout;
@@ -25,52 +26,126 @@ pub(crate) struct Wishes {
     pub(crate) ahead_ms: i32,
 }
 
-/// Sends a request on a connection of its own, and returns its outcome within 8 s.
-pub(crate) async fn send(engine: Arc<Engine>, wishes: Wishes, request: LeaseRequest) -> LeaseOutcome {
-    let fleet = &engine.fleet;
-    let mut picked = None; // counts as a call in flight while it lives
-    let server = if let (true, What::Grant { avoid, .. }) = (request.server.is_empty(), &request.what) {
-        picked = fleet.pick("", &fleet.ids_of(avoid), Mode::Async);
-        picked.as_ref().map(|one| one.server.address.clone()).unwrap_or_default()
-    } else {
-        request.server
-    };
-    if server.is_empty() {
-        let message = "no usable server is known".to_owned();
-        return LeaseOutcome { server, kind: Outcome::NoAnswer { sent: false }, message };
-    }
-    let outcome = exchange(&engine, &server, &wishes, &request.what, request.clock_ms).await;
-    drop(picked);
-    outcome
+/// A connection over which a server has granted or extended a lease.
+struct Line {
+    server: String,
+    connection: Connection,
+    layout: String,
 }
 
-async fn exchange(engine: &Engine, server: &str, wishes: &Wishes, what: &What, clock_ms: i64) -> LeaseOutcome {
-    let secure = engine.fleet.is_secure(server);
-    let (mut connection, status) = match engine.dial_address(server, secure, Instant::now() + ATTEMPT).await {
-        Ok(dialled) => dialled,
-        Err(failure) => return outcome_of_failure(server, failure, false),
-    };
-    let ahead_ms = Some(wishes.ahead_ms);
-    let until = Instant::now() + if matches!(what, What::Grant { .. }) { GRANT } else { ATTEMPT };
-    let outcome = match what {
-        What::Grant { token, .. } => {
-            let (token, name, rack) = (token.clone(), wishes.name.clone(), wishes.rack);
-            connection.call(&Ask::Lease(&LeaseAsk { token, name, clock_ms, ahead_ms, rack }), until).await
+/// Sends the requests of one generator. They share no connection with calls, because an answer may take seconds. The
+/// connection of the last lease is kept, so that its renewal needs no file descriptor and no DNS.
+pub(crate) struct Transport {
+    engine: Arc<Engine>,
+    wishes: Wishes,
+    kept: Mutex<Option<Line>>, // a request takes it, so that a failure, or the end of its task, closes it
+}
+
+impl Transport {
+    pub(crate) fn new(engine: Arc<Engine>, wishes: Wishes) -> Arc<Transport> {
+        Arc::new(Transport { engine, wishes, kept: Mutex::default() })
+    }
+
+    /// Sends a request, and returns its outcome within 8 s.
+    pub(crate) async fn send(self: Arc<Self>, request: LeaseRequest) -> LeaseOutcome {
+        let fleet = &self.engine.fleet;
+        let mut picked = None; // counts as a call in flight while it lives
+        let server = if let (true, What::Grant { avoid, .. }) = (request.server.is_empty(), &request.what) {
+            picked = fleet.pick("", &fleet.ids_of(avoid), Mode::Async);
+            picked.as_ref().map(|one| one.server.address.clone()).unwrap_or_default()
+        } else {
+            request.server
+        };
+        if server.is_empty() {
+            let message = "no usable server is known".to_owned();
+            return LeaseOutcome { server, kind: Outcome::NoAnswer { sent: false }, message };
         }
-        What::Renewal { lease, turn, acknowledged } => {
-            let (lease, turn, acknowledged) = (lease.clone(), turn.clone(), acknowledged.clone());
-            let renewal = LeaseRenewal { lease, turn, acknowledged, clock_ms, ahead_ms };
-            connection.call(&Ask::RenewLease(&renewal), until).await
+        let outcome = self.exchange(&server, &request.what, request.clock_ms).await;
+        drop(picked);
+        outcome
+    }
+
+    async fn exchange(&self, server: &str, what: &What, clock_ms: i64) -> LeaseOutcome {
+        let limit = if matches!(what, What::Grant { .. }) { GRANT } else { ATTEMPT };
+        let end = Instant::now() + ATTEMPT + limit;
+        let mut kept = self.take(server);
+        let mut sent = false;
+        loop {
+            let mut line = match kept.take() {
+                Some(line) => line,
+                None => match self.dial(server, end.min(Instant::now() + ATTEMPT)).await {
+                    Ok(line) => line,
+                    Err(failure) => return outcome_of_failure(server, failure, sent),
+                },
+            };
+            let reused = line.connection.used;
+            let until = end.min(Instant::now() + limit);
+            let outcome = self.call(&mut line.connection, what, clock_ms, until).await;
+            sent = true;
+            match outcome {
+                Ok(answer) => {
+                    let keeps = reused || matches!(answer, Answer::Lease(_));
+                    let outcome = outcome_of_answer(server, answer, &line.layout);
+                    if keeps {
+                        *self.kept() = Some(line);
+                    }
+                    return outcome;
+                }
+                Err(failure) if failure.stale => {} // the server closed it while it was idle: dials at once
+                Err(failure) => {
+                    if reused && failure.spoke() {
+                        *self.kept() = Some(line);
+                    }
+                    return outcome_of_failure(server, failure, true);
+                }
+            }
         }
-        What::Release { lease, turn, used_tick } => {
-            let (lease, turn) = (lease.clone(), turn.clone());
-            let end = LeaseEnd { lease, turn, used_tick: Some(*used_tick) };
-            connection.call(&Ask::ReleaseLease(&end), until).await
+    }
+
+    /// Takes the kept connection if it is one to this server.
+    fn take(&self, server: &str) -> Option<Line> {
+        let mut kept = self.kept();
+        if kept.as_ref().is_some_and(|line| line.server == server) {
+            kept.take()
+        } else {
+            None
         }
-    };
-    match outcome {
-        Ok(answer) => outcome_of_answer(server, answer, &status.layout),
-        Err(failure) => outcome_of_failure(server, failure, true),
+    }
+
+    async fn dial(&self, server: &str, until: Instant) -> Result<Line, Failure> {
+        let secure = self.engine.fleet.is_secure(server);
+        let (connection, status) = self.engine.dial_address(server, secure, until).await?;
+        Ok(Line { server: server.to_owned(), connection, layout: status.layout })
+    }
+
+    async fn call(
+        &self,
+        connection: &mut Connection,
+        what: &What,
+        clock_ms: i64,
+        until: Instant,
+    ) -> Result<Answer, Failure> {
+        let ahead_ms = Some(self.wishes.ahead_ms);
+        match what {
+            What::Grant { token, .. } => {
+                let (token, name, rack) = (token.clone(), self.wishes.name.clone(), self.wishes.rack);
+                connection.call(&Ask::Lease(&LeaseAsk { token, name, clock_ms, ahead_ms, rack }), until).await
+            }
+            What::Renewal { lease, turn, acknowledged } => {
+                let (lease, turn, acknowledged) = (lease.clone(), turn.clone(), acknowledged.clone());
+                let renewal = LeaseRenewal { lease, turn, acknowledged, clock_ms, ahead_ms };
+                connection.call(&Ask::RenewLease(&renewal), until).await
+            }
+            What::Release { lease, turn, used_tick } => {
+                let (lease, turn) = (lease.clone(), turn.clone());
+                let end = LeaseEnd { lease, turn, used_tick: Some(*used_tick) };
+                connection.call(&Ask::ReleaseLease(&end), until).await
+            }
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Option<Line>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
