@@ -238,8 +238,6 @@ void SegmentOperator::EditRest(TagDefinition& tag) {
     if (OneIn(4)) tag.start = std::max<int64_t>(1, shared_.oracle.Highest(tag.name) + 1);
     if (OneIn(4) && !IsRisingTag(tag.name)) tag.store = OneIn(2) ? "database" : "registry";
     LetStandIn(tag, OneIn(2));
-    if (OneIn(4) && !IsRisingTag(tag.name) && !tag.Dated())
-      tag.store = OneIn(2) ? "database" : "registry";
   }
 }
 
@@ -379,7 +377,10 @@ void SegmentOperator::Restore(bool document, std::vector<ProviderReport> reports
   // A deleted tag stays deleted if the document shows none of its numbers. The others may have the
   // document's definition, which is older than the operator's last one.
   std::erase_if(last_, [&](const auto& tag) { return !store_->Read(tag.first).ok(); });
-  for (auto& [name, tag] : last_) tag = store_->Read(name)->tag();
+  for (auto& [name, tag] : last_) {
+    tag = store_->Read(name)->tag();
+    if (!tag.Dated()) shared_.periods.Delete(name);
+  }
 }
 
 void SegmentOperator::CorrectAll() {
