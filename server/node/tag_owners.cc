@@ -124,6 +124,13 @@ Result<Range> TagOwners::TakeFor(const PeerTake& take) {
   return own->Take(std::clamp<int64_t>(take.count, 1, RangedStrategy::kCountMax));
 }
 
+bool TagOwners::IsSecret(const std::string& secret) const {
+  const Result<Nonce> nonce = Nonce::Parse(secret);
+  if (!nonce.ok() || nonce->zero()) return false;
+  const std::lock_guard lock(mutex_);
+  return *nonce == secret_;
+}
+
 std::string TagOwners::OwnerOf(const std::string& tag) const {
   const std::lock_guard lock(mutex_);
   return OwnerLocked(tag);

@@ -75,6 +75,9 @@ class TagOwners final : public OwnerLink {
   // Answers another server's take. An empty range means that it must retry, perhaps at another
   // server.
   Result<Range> TakeFor(const PeerTake& take);
+  // Returns whether this is the secret of this server's tenure, which other servers read in the
+  // registry.
+  bool IsSecret(const std::string& secret) const;
 
   // Returns the address of the tag's owner; empty if it is unknown.
   std::string OwnerOf(const std::string& tag) const;
