@@ -20,7 +20,8 @@ namespace firn {
 // The means with which a program can own tags.
 struct OwnersSetup {
   std::string
-      address{};  // this server's address for other servers; empty: this program cannot own tags
+      address{};     // this server's address for other servers; empty: this program cannot own tags
+  bool tls = false;  // connections to this address use TLS
   // Sends a take to the server at `address`; `count` and `done` as in OwnerLink::Take.
   std::function<void(const std::string& address, PeerTake take, OwnerLink::Count count,
                      RangeSource::TakeDone done)>

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <openssl/ssl.h>
 #include <thrift/protocol/TCompactProtocol.h>
 #include <thrift/transport/TBufferTransports.h>
 #include <thrift/transport/TSSLSocket.h>
@@ -38,6 +39,33 @@ bool HasEnded(const apache::thrift::TException& error) {
          type == transport::TTransportException::END_OF_FILE ||
          type == transport::TTransportException::INTERNAL_ERROR;
 }
+
+// Accepts every certificate.
+class AnyServer : public transport::AccessManager {
+ public:
+  Decision verify(const sockaddr_storage&) noexcept override { return ALLOW; }
+};
+
+class SocketFactory : public transport::TSSLSocketFactory {
+ public:
+  explicit SocketFactory(const std::optional<PeerTls>& own) : TSSLSocketFactory(transport::SSLTLS) {
+    SSL_CTX* const context = ctx_->get();
+    authenticate(own.has_value());
+    if (!own) {
+      SSL_CTX_set_cert_verify_callback(
+          context, [](X509_STORE_CTX*, void*) { return 1; }, nullptr);
+      access(std::make_shared<AnyServer>());
+      return;
+    }
+    loadCertificate(own->cert.c_str());
+    loadPrivateKey(own->key.c_str());
+    if (own->ca.empty()) {
+      SSL_CTX_set_default_verify_paths(context);
+    } else {
+      loadTrustedCertificates(own->ca.c_str());
+    }
+  }
+};
 
 }  // namespace
 
@@ -148,6 +176,9 @@ class PeerLinks::Link {
 
   // Answers all errands. Returns false after a failure of the connection.
   bool Serve(std::deque<Errand>& errands) {
+    const bool encrypts = errands.back().take.tls.value_or(tls_.has_value());
+    if (encrypts != encrypts_) Disconnect();
+    encrypts_ = encrypts;
     const bool reused = peer_ != nullptr;
     const size_t count = errands.size();
     try {
@@ -174,8 +205,7 @@ class PeerLinks::Link {
       }
       return true;
     } catch (const apache::thrift::TException& error) {
-      peer_.reset();
-      framed_.reset();
+      Disconnect();
       // The owner closes idle connections, so retry once with a new one, unless the callers do.
       const bool unanswered = errands.size() == count && errands.front().done;
       if (reused && unanswered && HasEnded(error)) return Serve(errands);
@@ -188,21 +218,17 @@ class PeerLinks::Link {
     return false;
   }
 
+  void Disconnect() {
+    peer_.reset();
+    framed_.reset();
+  }
+
   void Connect() {
     const Result<Endpoint> at = Endpoint::Parse(address_);
     if (!at.ok()) throw transport::TTransportException(at.status().message());
     std::shared_ptr<transport::TSocket> socket;
-    if (tls_) {
-      transport::TSSLSocketFactory factory(transport::SSLTLS);
-      factory.authenticate(true);
-      factory.loadCertificate(tls_->cert.c_str());
-      factory.loadPrivateKey(tls_->key.c_str());
-      if (tls_->ca.empty()) {
-        factory.loadTrustedCertificates("/etc/ssl/certs/ca-certificates.crt");
-      } else {
-        factory.loadTrustedCertificates(tls_->ca.c_str());
-      }
-      socket = factory.createSocket(at->host, at->port);
+    if (encrypts_) {
+      socket = SocketFactory(tls_).createSocket(at->host, at->port);
     } else {
       socket = std::make_shared<transport::TSocket>(at->host, at->port);
     }
@@ -223,6 +249,7 @@ class PeerLinks::Link {
   const Milliseconds silent_;
   std::shared_ptr<transport::TFramedTransport> framed_;  // of peer_
   std::unique_ptr<wire::PeerClientT<Protocol>> peer_;    // null: not connected
+  bool encrypts_ = false;                                // peer_ uses TLS
   bool failed_ = false;  // whether the last attempt failed, which was logged
 
   std::mutex mutex_;  // guards the members below

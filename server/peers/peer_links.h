@@ -26,7 +26,11 @@ struct PeerTls {
 // closed, because their servers may be gone. All takes that wait for a connection are sent before
 // the first answer is read, so that slow answers do not add up. If an answer is lost or late, its
 // numbers are lost, too; the caller gets an empty range and has to retry. A take is sent again at
-// once only if an idle connection turned out to be closed. Thread-safe.
+// once only if an idle connection turned out to be closed.
+//
+// A connection uses TLS if the take says that the other server does, so that a cluster can be
+// switched to TLS server by server. If this server has no TLS files, it does not verify the other
+// server's certificate: it would otherwise send the same take unencrypted. Thread-safe.
 class PeerLinks {
  public:
   // Timeouts for connecting and for a part of an answer. Owners never park a take.
