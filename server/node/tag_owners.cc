@@ -130,6 +130,11 @@ Result<Range> TagOwners::TakeFor(const PeerTake& take) {
   return own->Take(std::clamp<int64_t>(take.count, 1, RangedStrategy::kCountMax));
 }
 
+int64_t TagOwners::ChangeOf(const std::string& tag) const {
+  const std::lock_guard lock(mutex_);
+  return holdings_[PartitionOf(tag)].version;
+}
+
 bool TagOwners::IsSecret(const std::string& secret) const {
   const Result<Nonce> nonce = Nonce::Parse(secret);
   if (!nonce.ok() || nonce->zero()) return false;

@@ -64,6 +64,7 @@ class TagOwners final : public OwnerLink {
   bool handed_over() const { return !wanted_ || handed_over_; }
 
   void Take(const TagDefinition& tag, Count count, RangeSource::TakeDone done) override;
+  int64_t ChangeOf(const std::string& tag) const override;
   bool Knows(const std::string& tag) const override { return !OwnerOf(tag).empty(); }
   std::string Trouble() const override;
 
