@@ -3,6 +3,7 @@
 #include <chrono>
 #include <deque>
 #include <iterator>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -118,19 +119,30 @@ class PeerLinks::Link {
   };
 
   void Run() {
-    for (;;) {
-      std::unique_lock lock(mutex_);
-      serving_ = false;
-      served_at_ = Steady::now();
-      unreachable_ = failed_;
-      arrived_.wait(lock, [this] { return stopped_ || !waiting_.empty(); });
-      if (stopped_) return;
-      serving_ = true;
-      heard_at_ = Steady::now();
-      std::deque<Errand> errands = std::exchange(waiting_, {});
-      lock.unlock();
-      if (!Serve(errands)) Pause();
+    while (!IsStopped()) {
+      bool served = false;
+      try {
+        served = ServeNext();
+      } catch (const std::bad_alloc&) {
+        Disconnect();  // takes without an answer are lost; their callers retry
+      }
+      if (!served) Pause();
     }
+  }
+
+  // Waits for takes, and answers them. Returns false after a failure.
+  bool ServeNext() {
+    std::unique_lock lock(mutex_);
+    serving_ = false;
+    served_at_ = Steady::now();
+    unreachable_ = failed_;
+    arrived_.wait(lock, [this] { return stopped_ || !waiting_.empty(); });
+    if (stopped_) return true;
+    serving_ = true;
+    heard_at_ = Steady::now();
+    std::deque<Errand> errands = std::exchange(waiting_, {});
+    lock.unlock();
+    return Serve(errands);
   }
 
   bool IsStopped() {
@@ -143,10 +155,13 @@ class PeerLinks::Link {
     arrived_.wait_for(lock, kPause, [this] { return stopped_; });
   }
 
+  // If there is no memory to take the answer in, the process has to end: the tag would wait for it
+  // for ever.
+  static void Answer(Errand& errand, const Result<Range>& answer) noexcept {
+    if (const auto done = std::exchange(errand.done, nullptr)) done(answer);
+  }
   static void AskAgain(std::deque<Errand>& errands) {
-    for (Errand& errand : errands) {
-      if (const auto done = std::exchange(errand.done, nullptr)) done(Range{});
-    }
+    for (Errand& errand : errands) Answer(errand, Range{});
   }
 
   // Returns when the next answer begins to arrive. After kLate, the callers of `errands` and of
@@ -195,9 +210,9 @@ class PeerLinks::Link {
         wire::OwnedRange answer;
         AwaitAnswer(errands);
         peer_->recv_takeOwned(answer);
-        const RangeSource::TakeDone done = std::move(errands.front().done);
+        Errand errand = std::move(errands.front());
         errands.pop_front();
-        if (done) done(ResultOf(answer));
+        Answer(errand, ResultOf(answer));
       }
       if (std::exchange(failed_, false)) {
         LogInfo("peer_reached").With("address", address_)
@@ -213,6 +228,8 @@ class PeerLinks::Link {
         LogWarning("peer_unreachable").With("address", address_)
             << "cannot take numbers from the owner of tags at " << address_ << ": " << error.what();
       }
+    } catch (const std::bad_alloc&) {
+      Disconnect();
     }
     AskAgain(errands);
     return false;
@@ -280,11 +297,15 @@ void PeerLinks::Take(const std::string& address, PeerTake take, OwnerLink::Count
         one = one->second == nullptr ? links_.erase(one) : std::next(one);
       }
       link = links_.emplace(address, std::make_unique<Link>(address, tls_, silent_)).first;
+      lacks_thread_ = false;
     }
     if (link != links_.end() && link->second->Queue(take, count, done)) return;
   } catch (const std::system_error&) {
-    LogWarning("peer_unreachable").With("address", address)
-        << "cannot take numbers from the owner of tags at " << address << ": no thread is left";
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(lacks_thread_, true)) {
+      LogWarning("peer_unreachable").With("address", address)
+          << "cannot take numbers from the owner of tags at " << address << ": no thread is left";
+    }
   }
   done(Range{});
 }

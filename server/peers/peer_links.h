@@ -36,7 +36,7 @@ class PeerLinks {
   // Timeouts for connecting and for a part of an answer. Owners never park a take.
   static constexpr Milliseconds kConnect{500}, kAnswer{500};
   // Time after which the callers have to retry. It is shorter than OwnerSource::kHold.
-  static constexpr Milliseconds kLate{1'500};
+  static constexpr Milliseconds kLate = OwnerSource::kLate;
   // Time without an answer after which a server counts as unreachable, and its connection is
   // closed. Until then a late answer shows that the server is only slow.
   static constexpr Milliseconds kSilent{3'000};
@@ -71,6 +71,7 @@ class PeerLinks {
   std::mutex mutex_;                                    // guards the members below
   std::map<std::string, std::unique_ptr<Link>> links_;  // by address
   bool stopped_ = false;
+  bool lacks_thread_ = false;  // the last new link got no thread, which was logged
 };
 
 }  // namespace firn

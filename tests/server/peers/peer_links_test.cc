@@ -3,13 +3,16 @@
 #include <atomic>
 #include <future>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
+#include "common/log/log.h"
 #include "server/front/server_front.h"
 #include "tests/server/front/issuing_fixture.h"
 #include "tests/support/process.h"
@@ -187,6 +190,27 @@ TEST_F(ImpatientPeerLinksTest, NamesAnOwnerThatStaysSilent) {
 TEST_F(PeerLinksTest, AnswersTakesAfterItsEnd) {
   links_.Stop();
   EXPECT_EQ(*Take(first_), Range{});
+}
+
+TEST_F(PeerLinksTest, SurvivesAShortageOfMemory) {
+  EXPECT_EQ(*Take(first_), (Range{1, 2}));
+  EXPECT_EQ(*Take(first_.address(), []() -> int64_t { throw std::bad_alloc(); }), Range{});
+  EXPECT_EQ(*Take(first_), (Range{2, 3}));
+}
+
+TEST_F(PeerLinksTest, LogsOnceThatThreadsAreShort) {
+  pthread_attr_t before, huge;
+  ASSERT_EQ(pthread_getattr_default_np(&before), 0);
+  ASSERT_EQ(pthread_getattr_default_np(&huge), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&huge, size_t{1} << 50), 0);
+  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
+  static std::atomic<int> lines;
+  SendLogTo([](const LogEntry& entry) { lines += entry.event == "peer_unreachable" ? 1 : 0; });
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(*Take(first_), Range{});
+  SendLogTo(nullptr);
+  ASSERT_EQ(pthread_setattr_default_np(&before), 0);
+  EXPECT_EQ(lines, 1);
+  EXPECT_EQ(*Take(first_), (Range{1, 2}));
 }
 
 // The certificates of two servers, and of a server of another authority.
