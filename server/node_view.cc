@@ -27,7 +27,7 @@ bool HasLostTags(const IssuingNodeStatus& status) {
   });
 }
 
-// Whether a message to the operator refers to the command in the log and the status.
+// Returns whether a message to the operator refers to the command in the log and the status.
 bool RefersToRestore(const IssuingNodeStatus& status) {
   return AsksForRestore(status.claim) || NamesRestore(status.root_trouble) || HasLostTags(status);
 }
@@ -47,15 +47,8 @@ std::string TroubleOf(const IssuingNodeStatus& status) {
 }
 
 std::string NameOf(SequencerKind kind) {
-  switch (kind) {
-    case SequencerKind::kAtomic:
-      return "atomic";
-    case SequencerKind::kMutex:
-      return "mutex";
-    case SequencerKind::kSpin:
-      return "spin";
-  }
-  Die("no such sequencer");
+  constexpr const char* kNames[] = {"atomic", "mutex", "spin"};
+  return kNames[static_cast<size_t>(kind)];
 }
 
 Urgency UrgencyOf(const IssuingNodeStatus& status) {
@@ -199,6 +192,7 @@ std::vector<front::TagReport> NodeView::TagReports(const IssuingNodeStatus& stat
     if (segment->step > 0) shown.step = segment->step;
     shown.trouble = segment->trouble;
     shown.owner = segment->owner;
+    shown.owner_since = segment->owner_since;
     shown.ledger_since = segment->stood_in.since;
     shown.ledger_numbers = segment->stood_in.numbers;
   }
@@ -388,7 +382,8 @@ void NodeView::AddMetrics(const std::string& tag, const SegmentStatus& segment,
                static_cast<uint64_t>(segment.failures), labels);
   page.Counter("firn_segment_wasted_total", "Numbers taken that will never be issued.",
                static_cast<uint64_t>(segment.wasted), labels);
-  page.Gauge("firn_segment_store_away", "1 while the store provides no ranges.",
+  page.Gauge("firn_segment_store_away",
+             "1 while no ranges arrive from the store, or from the tag's owner.",
              segment.trouble.empty() ? 0 : 1, labels);
   page.Gauge("firn_segment_stands_in",
              "1 while the ledger picks ranges because the store is unreachable.",

@@ -379,8 +379,8 @@ void ServerProgram::Drain() {
   node_->HandOver();
   if (dubbo_ != nullptr) dubbo_->Withdraw();
   SleepFor(options_.drain_notice);
-  // Until then other servers take numbers of tags with buffer = owner from this one.
-  Await(options_.drain_patience, [this] { return node_->owners().handed_over(); });
+  // Meanwhile, other servers take numbers of tags with buffer = owner from this one.
+  Await(options_.drain_patience, [this] { return !node_->owners().awaits_successor(); });
   LetConsumersLeave();
   node_->issuer().Drain();
   // The server closes connections later: only a refusal proves that it has not served a call.

@@ -16,7 +16,9 @@ struct OwnedRange {
   1: i64 first,
   2: i64 count,                       // 0: ask again; the owner has changed or fetches numbers
   3: string trouble,                  // why the owner has no numbers; empty: it will
-  4: bool exhausted                   // with `trouble`: the tag has no more numbers
+  4: bool exhausted,                  // with `trouble`: the tag has no more numbers
+  5: string elsewhere                 // with count 0: why this server does not serve the tag,
+                                      // perhaps not yet
 }
 
 service Peer {

@@ -225,3 +225,43 @@ func TestAnAnswerThatBeganBeforeARefusalDoesNotEndTheDraining(t *testing.T) {
 		t.Error("a later answer did not end the draining")
 	}
 }
+
+// A generator shares its client's fleet. If its engine were the keeper, its end would close the connection for the list.
+func TestFirstEngineOfAFleetIsItsKeeper(t *testing.T) {
+	fleet := newFleet(generous(), nil, false)
+	engine := newEngine(fleet)
+	defer engine.end()
+	if len(fleet.keeper) != 1 {
+		t.Fatal("another engine could become the keeper")
+	}
+}
+
+func TestConnectionThatEndsWhileItIsOpenedIsForgotten(t *testing.T) {
+	server := newFakeServer(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	fleet := newFleet(generous(), []string{listener.Addr().String()}, false)
+	engine := newEngine(fleet)
+	one := fleet.servers[listener.Addr().String()]
+	opening := &dialling{done: make(chan struct{})}
+	go engine.openConnection(one, opening)
+	peer, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fleet.mutex.Lock()
+	go server.serve(peer)
+	time.Sleep(200 * time.Millisecond) // the status arrives, and openConnection waits for the fleet
+	engine.end()
+	time.Sleep(50 * time.Millisecond) // the connection ends
+	fleet.mutex.Unlock()
+	<-opening.done
+	eventually(t, "the fleet keeps a connection that has ended", func() bool {
+		fleet.mutex.Lock()
+		defer fleet.mutex.Unlock()
+		return len(one.conns) == 0
+	})
+}

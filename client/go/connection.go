@@ -143,6 +143,14 @@ func isTimeout(fault error) bool {
 	return errors.As(fault, &network) && network.Timeout()
 }
 
+// notify sets onEnd. It returns false if the connection has ended already, so that onEnd is not called.
+func (c *connection) notify(onEnd func(unasked *failure)) bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.onEnd = onEnd
+	return c.closed == nil
+}
+
 // hangUp closes the socket.
 func (c *connection) hangUp() {
 	if c.forget != nil {

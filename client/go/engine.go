@@ -26,7 +26,13 @@ type engine struct {
 func newEngine(fleet *fleet) *engine {
 	e := &engine{options: fleet.options, fleet: fleet, supplies: map[string]*supply{}}
 	e.ctx, e.end = context.WithCancel(context.Background())
-	go e.upkeep()
+	keeps := false
+	select {
+	case fleet.keeper <- struct{}{}: // before an engine that is made later
+		keeps = true
+	default:
+	}
+	go e.upkeep(keeps)
 	return e
 }
 
@@ -162,12 +168,15 @@ func (e *engine) dial(ctx context.Context, one *server, secure bool,
 }
 
 // upkeep does the background work of the fleet, one engine at a time: it probes ejected servers, and asks for lists.
-func (e *engine) upkeep() {
-	select {
-	case e.fleet.keeper <- struct{}{}:
-		defer func() { <-e.fleet.keeper }()
-	case <-e.ctx.Done():
+func (e *engine) upkeep(keeps bool) {
+	if !keeps {
+		select {
+		case e.fleet.keeper <- struct{}{}:
+		case <-e.ctx.Done():
+			return
+		}
 	}
+	defer func() { <-e.fleet.keeper }()
 	for e.ctx.Err() == nil {
 		due, list, next := e.fleet.takeDue()
 		for _, one := range due {
@@ -293,9 +302,9 @@ func (e *engine) openConnection(one *server, opening *dialling) {
 	opening.made, opening.problem = made, problem
 	one.dialling = nil
 	if problem == nil {
-		made.onEnd = func(unasked *failure) { e.ended(one, made, unasked) }
+		open := made.notify(func(unasked *failure) { e.ended(one, made, unasked) })
 		// Of a server that no list has, it is closed after its first calls.
-		if made.leaving = e.fleet.servers[one.address] != one; !made.leaving {
+		if made.leaving = e.fleet.servers[one.address] != one; open && !made.leaving {
 			one.conns = append(one.conns, made)
 		}
 		go made.read()

@@ -36,6 +36,7 @@ const (
 	outsideRack  = 4 // of 16 servers that a client uses
 	healthyMin   = 3 // while fewer are healthy, calls can use all servers
 	rememberMost = 1000
+	hooksMost    = 1000
 )
 
 // SeenServer is one server as the client sees it; Why is a sentence, unless the server is healthy.
@@ -104,7 +105,6 @@ func (s *server) mayServe(now time.Time) bool { return !now.Before(s.connectAt) 
 func (s *server) share() float64 { return math.Max(float64(s.weight), 1) }
 
 // fleet is the servers of a client and its generators, with their standing. It picks the server that a call asks next.
-// Hooks are called without its mutex.
 type fleet struct {
 	options     Options
 	listsChange bool
@@ -112,7 +112,8 @@ type fleet struct {
 	name        string // drawn by lot: decides which servers this client uses
 	tls         *tlsFiles
 	counts      counts
-	closed      atomic.Bool   // the client
+	closed      atomic.Bool // the client
+	hooks       hooks
 	keeper      chan struct{} // full while an engine does the background work
 	wake        chan struct{} // that engine
 
@@ -321,11 +322,51 @@ func (f *fleet) tellNews() {
 	f.news = make(chan struct{})
 }
 
-// tell calls OnEvent until the client is closed. Its panic must not end the program: it may run on a goroutine of the
-// client.
+// tell calls OnEvent until the client is closed.
 func (f *fleet) tell(kind, server, detail string) {
-	if f.options.OnEvent != nil && !f.closed.Load() {
-		defer func() { _ = recover() }()
-		f.options.OnEvent(Event{kind, server, detail})
+	if f.options.OnEvent == nil {
+		return
+	}
+	f.hooks.call(func() {
+		if !f.closed.Load() {
+			f.options.OnEvent(Event{kind, server, detail})
+		}
+	})
+}
+
+// hooks calls functions of the program one after another, on a goroutine of its own. A function that blocks delays only
+// later ones. While hooksMost wait, further ones are dropped.
+type hooks struct {
+	mutex   sync.Mutex
+	waiting []func()
+	running bool
+}
+
+func (h *hooks) call(one func()) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if len(h.waiting) < hooksMost {
+		h.waiting = append(h.waiting, one)
+	}
+	if !h.running {
+		h.running = true
+		go h.run()
+	}
+}
+
+func (h *hooks) run() {
+	for {
+		h.mutex.Lock()
+		if h.running = len(h.waiting) > 0; !h.running {
+			h.mutex.Unlock()
+			return
+		}
+		one := h.waiting[0]
+		h.waiting = h.waiting[1:]
+		h.mutex.Unlock()
+		func() {
+			defer func() { _ = recover() }() // a panic must not end the program
+			one()
+		}()
 	}
 }

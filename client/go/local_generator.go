@@ -28,8 +28,7 @@ type LeaseOptions struct {
 	// --claim_window_ms. A generator survives an outage of all servers for two thirds of the interval.
 	Ahead time.Duration
 	Rack  *int32 // of the machine id; nil: any
-	// OnLost is called when a lease was lost. It runs on the generator's goroutine, and must return soon. Its panics are
-	// ignored.
+	// OnLost is called when a lease was lost, on a goroutine of its own, one loss at a time. Its panics are ignored.
 	OnLost func(LeaseLoss)
 }
 
@@ -65,12 +64,15 @@ type LocalGenerator struct {
 	leased    chan struct{} // closed after the first lease
 	ended     chan struct{} // closed by the goroutine
 	firstTime sync.Once
-	inOnLost  atomic.Bool
+	hooks     hooks
+
+	kept   *connection // of the goroutine: to the server that answered last with a lease; nil: none
+	keptAt string
 }
 
 // NewLocalGenerator waits for the first lease, until the context ends, or for 10 s if it has no deadline. If no server
-// grants a lease, it returns an *Error of the kind NoLease. The generator shares the client's servers, and opens a
-// connection for each of its requests. Close must be called.
+// grants a lease, it returns an *Error of the kind NoLease. The generator shares the client's servers, and keeps a
+// connection of its own to the server of its lease. Close must be called.
 func NewLocalGenerator(ctx context.Context, client *Client, options LeaseOptions) (*LocalGenerator, error) {
 	return openLocalGenerator(ctx, client, options, false)
 }
@@ -123,12 +125,7 @@ func newLocalGenerator(client *Client, options LeaseOptions) *LocalGenerator {
 	g.lessee = &lessee{name: options.Name, aheadMs: int32(options.Ahead.Milliseconds()), rack: options.Rack, ids: g.ids,
 		clock: clock, pick: g.pick, listed: g.listed, draw: draw128, onLost: func(loss LeaseLoss) {
 			if options.OnLost != nil {
-				g.inOnLost.Store(true)
-				defer func() {
-					g.inOnLost.Store(false)
-					_ = recover()
-				}()
-				options.OnLost(loss)
+				g.hooks.call(func() { options.OnLost(loss) })
 			}
 		}}
 	return g
@@ -166,9 +163,6 @@ func (g *LocalGenerator) Until() time.Time {
 func (g *LocalGenerator) Close() {
 	g.ids.close(Closed, "the generator was closed")
 	g.stop()
-	if g.inOnLost.Load() {
-		return // the goroutine itself may be the caller
-	}
 	select {
 	case <-g.ended:
 	case <-time.After(leaseCloseWait):
@@ -192,6 +186,7 @@ func (g *LocalGenerator) run() {
 		}
 		g.engine.sleep(g.ctx, g.lessee.nextAt-g.lessee.clock.steady(), g.ids.jumps)
 	}
+	g.hangUp() // its context has ended
 	g.lessee.stop()
 	ctx, cancel := context.WithTimeout(context.Background(), leaseCloseWait)
 	defer cancel()
@@ -228,27 +223,64 @@ func (g *LocalGenerator) listed(address string) bool {
 	return g.engine.fleet.servers[address] != nil
 }
 
-// send sends the request over a connection of its own: an answer may take seconds, and delays no call.
+// send sends the request over a connection that no call uses: an answer may take seconds. The connection of the last
+// lease is kept, so that its renewal needs no file descriptor and no DNS.
 func (g *LocalGenerator) send(ctx context.Context, order *leaseOrder) (*leaseTerms, *failure) {
-	fleet, until := g.engine.fleet, time.Now().Add(order.limit)
+	until := time.Now().Add(order.limit)
+	if g.kept != nil && g.keptAt == order.address {
+		got, problem := g.kept.ask(order.ask, until)
+		if problem == nil {
+			return got.terms, nil
+		}
+		if problem.spoke() {
+			return nil, problem
+		}
+		g.hangUp()
+		if problem.end != ConnClosed || ctx.Err() != nil { // otherwise the server has closed an idle connection
+			return nil, problem
+		}
+	}
+	made, problem := g.connect(ctx, order.address, until)
+	if problem != nil {
+		return nil, problem
+	}
+	got, problem := made.ask(order.ask, until)
+	if problem != nil {
+		made.hangUp()
+		return nil, problem
+	}
+	if got.terms == nil { // of a release
+		made.hangUp()
+		return nil, nil
+	}
+	g.hangUp()
+	g.kept, g.keptAt = made, order.address
+	return got.terms, nil
+}
+
+func (g *LocalGenerator) connect(ctx context.Context, address string, until time.Time) (*connection, *failure) {
+	fleet := g.engine.fleet
 	fleet.mutex.Lock()
-	one := fleet.servers[order.address]
+	one := fleet.servers[address]
 	fleet.mutex.Unlock()
 	if one == nil { // no list has it
-		one = fleet.made(order.address)
+		one = fleet.made(address)
 	}
 	made, _, problem := g.engine.connect(ctx, one, until)
 	if problem != nil {
 		fleet.failed(one, "", problem)
 		return nil, problem
 	}
-	defer made.hangUp()
 	fleet.connected(one)
-	got, problem := made.ask(order.ask, until)
-	if problem != nil {
-		return nil, problem
+	return made, nil
+}
+
+// hangUp closes the kept connection.
+func (g *LocalGenerator) hangUp() {
+	if g.kept != nil {
+		g.kept.hangUp()
+		g.kept = nil
 	}
-	return got.terms, nil
 }
 
 // MachineLease keeps a lease of a machine id for a generator of another library, which takes only a number.

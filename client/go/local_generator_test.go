@@ -59,6 +59,42 @@ func TestLocalIDsUnderALeaseThatIsRenewed(t *testing.T) {
 	}
 }
 
+// The listener is closed, so a renewal that opened a connection would fail.
+func TestRenewalsKeepTheirConnection(t *testing.T) {
+	server := newFakeServer(t)
+	server.leaseFor.Store(600)
+	generator := newGenerator(t, newClient(t, generous(), server), LeaseOptions{})
+	eventually(t, "no renewal", func() bool { return server.renewals.Load() > 0 })
+	_ = server.listener.Close()
+	before := server.renewals.Load()
+	eventually(t, "no renewals", func() bool { return server.renewals.Load() > before+4 })
+	if _, err := generator.Next(); err != nil || generator.lastTrouble() != "" {
+		t.Fatal(err, generator.lastTrouble())
+	}
+}
+
+func TestRenewalReplacesAConnectionThatTheServerClosed(t *testing.T) {
+	server := newFakeServer(t)
+	server.leaseFor.Store(600)
+	generator := newGenerator(t, newClient(t, generous(), server), LeaseOptions{})
+	for i := 0; i < 3; i++ {
+		before := server.renewals.Load()
+		eventually(t, "no renewal", func() bool { return server.renewals.Load() > before })
+		server.drop()
+	}
+	before := server.renewals.Load()
+	eventually(t, "no renewals", func() bool { return server.renewals.Load() > before+1 })
+	if trouble := generator.lastTrouble(); trouble != "" {
+		t.Fatal("a renewal failed: ", trouble)
+	}
+}
+
+func (g *LocalGenerator) lastTrouble() string {
+	g.ids.mutex.Lock()
+	defer g.ids.mutex.Unlock()
+	return g.ids.trouble
+}
+
 func TestClientThatIsClosedDoesNotEndTheGenerator(t *testing.T) {
 	client := newClient(t, generous(), newFakeServer(t))
 	generator := newGenerator(t, client, LeaseOptions{})
@@ -100,6 +136,36 @@ func TestClientAndGeneratorShareServers(t *testing.T) {
 	eventually(t, "no failure", func() bool { return client.Servers()[0].Health != "healthy" })
 	if _, err := generator.Next(); err != nil || events.Load() != heard {
 		t.Fatal(err, "or events after the end of the client")
+	}
+}
+
+func TestHookThatBlocksDelaysNoRenewal(t *testing.T) {
+	servers, release, told := []*fakeServer{newFakeServer(t), newFakeServer(t)}, make(chan struct{}), make(chan struct{}, 100)
+	for _, one := range servers {
+		one.leaseFor.Store(600)
+	}
+	options := generous()
+	options.OnEvent = func(Event) {
+		told <- struct{}{}
+		<-release
+	}
+	defer close(release)
+	generator := newGenerator(t, newClient(t, options, servers...), LeaseOptions{OnLost: func(LeaseLoss) {
+		told <- struct{}{}
+		<-release
+	}})
+	mine, other := servers[servers[1].grants.Load()], servers[servers[0].grants.Load()]
+	_ = mine.listener.Close()
+	mine.drop() // the generator reports that the server is unhealthy
+	<-told
+	eventually(t, "no grant by the other server", func() bool { return other.grants.Load() > 0 })
+	other.leaseFault.Store(int32(leaseRevoked))
+	<-told
+	other.leaseFault.Store(0)
+	before := other.renewals.Load()
+	eventually(t, "no renewals", func() bool { return other.renewals.Load() > before+2 })
+	if _, err := generator.Next(); err != nil {
+		t.Fatal(err)
 	}
 }
 

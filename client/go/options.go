@@ -63,7 +63,7 @@ type Options struct {
 	ServersMax     int           // 16; maximum servers used in a large cluster; below 0: all
 	LocalRanges    []LocalTag
 	TLS            *TLS
-	OnEvent        func(Event) // must return soon; on any goroutine; its panics are ignored
+	OnEvent        func(Event) // called on a goroutine of its own, one event at a time; its panics are ignored
 }
 
 func (o Options) withDefaults() Options {

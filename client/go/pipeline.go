@@ -288,15 +288,16 @@ func (c *connection) end(why *failure, whole, unasked bool) {
 		c.finish(x, nil, c.failureOf(x, whole))
 	}
 	c.queue = nil
+	onEnd := c.onEnd
 	c.mutex.Unlock()
 	c.hangUp()
-	if c.onEnd == nil {
+	if onEnd == nil {
 		return
 	}
 	if !unasked {
 		why = nil
 	}
-	c.onEnd(why)
+	onEnd(why)
 }
 
 // failureOf returns why the connection has ended, for one of its requests. Under the mutex.

@@ -164,7 +164,7 @@ std::vector<PastHolder> EndedHolders(PastHolder recorded, const std::vector<Offl
   const WallMs bound = recorded.bound();
   const auto end = [&](WallMs at) {
     PastHolder holder = recorded.Until(at);
-    if (holder.first < holder.bound()) ended.push_back(std::move(holder));
+    if (holder.is_needed()) ended.push_back(std::move(holder));
   };
   for (const OfflineHolder& next : offline) {
     if (next.first <= recorded.first) continue;  // the record names it, or a later one

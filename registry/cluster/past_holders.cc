@@ -104,7 +104,7 @@ std::string PastHolders::Text() const {
 }
 
 void PastHolders::Add(PastHolder holder) {
-  if (holder.bound() <= holder.first) return;
+  if (!holder.is_needed()) return;
   if (holders_.size() == kHoldersMax) holders_.erase(holders_.begin());
   holders_.push_back(std::move(holder));
 }

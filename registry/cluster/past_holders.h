@@ -41,6 +41,8 @@ struct PastHolder {
   std::optional<int64_t> version{};
 
   WallMs bound() const { return std::max(end, perhaps); }
+  // Returns false for an empty holding, unless it shows at which version a claim ended.
+  bool is_needed() const { return first < bound() || (!nonce.zero() && version); }
   // Returns this holding, ended at `successor` if another process resumes or claims there.
   PastHolder Until(WallMs successor) const;
 
@@ -64,7 +66,7 @@ class PastHolders {
   static Result<PastHolders> Parse(std::string_view json);
   std::string Text() const;
 
-  // Adds the newest holding and drops the oldest beyond kHoldersMax. Ignores an empty holding.
+  // Adds the newest holding and drops the oldest beyond kHoldersMax. Ignores one that is not needed.
   void Add(PastHolder holder);
 
   // Oldest first.

@@ -43,7 +43,7 @@ std::optional<Task<>> Owners::NextWrite() {
   }
   if (registry_.now() >= renew_at_) return Renew();
   if (tenure_->unsure) return std::nullopt;
-  const bool leaves = leaving_ && !AwaitsSuccessor();
+  const bool leaves = leaving_ && !IsNeeded();
   bool all_read = true;
   for (size_t i = 0; i < kPartitions; ++i) {
     const Share& share = shares_[i];
@@ -83,18 +83,22 @@ bool Owners::IsRenewed(const OtherBeat& other) const {
                                    registry_.now());
 }
 
-// Rule 7. A beat is renewed each third of a window, so its version shows how long its server has
-// run.
-bool Owners::AwaitsSuccessor() const {
+// Rule 7. Returns whether this server owns partitions that no other server may take. A beat is
+// renewed each third of a window, so its version shows how long its server has run.
+bool Owners::IsNeeded() const {
   if (!waits_ || std::ranges::none_of(shares_, &Share::here)) return false;
   if (registry_.now() >= list_at_) return true;  // the beats have not been read since HandOver
-  bool awaits = false;
-  for (const auto& [tenure, other] : beats_) {
-    if (!IsRenewed(other)) continue;
-    if (other.sighting.state().version >= kRenewalsBeforeTaking) return false;
-    awaits = true;
-  }
-  return awaits;
+  return std::ranges::none_of(beats_, [this](const auto& other) {
+    return IsRenewed(other.second) &&
+           other.second.sighting.state().version >= kRenewalsBeforeTaking;
+  });
+}
+
+bool Owners::awaits_successor() const {
+  if (!leaving_) return true;
+  if (handed_over()) return false;
+  const auto renews = [this](const auto& other) { return IsRenewed(other.second); };
+  return registry_.now() >= list_at_ || std::ranges::any_of(beats_, renews);
 }
 
 Milliseconds Owners::Avoidance() const {
@@ -248,6 +252,7 @@ Holding Owners::At(size_t partition) const {
   if (share.here) {
     return {.kind = Holding::Kind::kHere,
             .version = version,
+            .since = share.modified,
             .term = share.term.Load(),
             .until = share.term.until()};
   }
@@ -264,6 +269,7 @@ Holding Owners::At(size_t partition) const {
   }
   return {.kind = Holding::Kind::kOther,
           .version = version,
+          .since = share.modified,
           .address = share.owner->address,
           .secret = known ? beat->second.beat->secret : Nonce(),
           .tls = known ? beat->second.beat->tls : std::nullopt};

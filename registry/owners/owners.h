@@ -37,7 +37,8 @@ struct Holding {
   enum class Kind { kUnknown, kNobody, kOther, kHere, kLapsed };
 
   Kind kind = Kind::kUnknown;
-  int64_t version = 0;        // of the partition's node: a later answer has a higher one
+  int64_t version = 0;  // of the partition's node: a later answer has a higher one
+  WallMs since{};  // kOther, kHere: when the owner took it, by the registry's clock; 0: unknown
   std::string address{};      // kOther
   Nonce secret{};             // kOther: of its tenure; zero until its beat has been read
   std::optional<bool> tls{};  // kOther: see Beat
@@ -75,8 +76,8 @@ struct Holding {
 //     renewal.
 //  7. To give a partition up, this server ends the term, calls `ended`, and then sets the partition
 //     to free, unless another process has written its beat. A server that leaves keeps its
-//     partitions while all others have started so recently that rule 5 permits none of them to take
-//     one.
+//     partitions until it stops while rule 5 permits no other server to take one: there is none, or
+//     all have started a short time ago.
 //  8. A server that ends its own tenure sets its beat to ended, at the version that it knows, so
 //     that others need not wait. A beat that no partition names is erased: if it has ended, after
 //     two windows, in which every partition is read; otherwise after 1.25 of the longest windows
@@ -124,8 +125,8 @@ class Owners {
   // Returns whether the server at the address uses TLS, as its beat says.
   std::optional<bool> TlsOf(const std::string& address) const;
 
-  // Ends all terms and frees their partitions: if it waits, once another server may take them or
-  // none renews a beat, otherwise at once. Takes none afterwards.
+  // Ends all terms and frees their partitions: if it waits, once another server may take them,
+  // otherwise at once. Takes none afterwards.
   void HandOver(bool waits = true) {
     leaving_ = true;
     waits_ = waits;
@@ -133,6 +134,8 @@ class Owners {
   }
   // After HandOver: no partition names this server.
   bool handed_over() const { return leaving_ && !tenure_ && !past_ && !write_.busy(); }
+  // Returns whether another server may soon take the partitions of this one; true before HandOver.
+  bool awaits_successor() const;
 
   Holding At(size_t partition) const;
   const OwnedTerm& term(size_t partition) const { return shares_[partition].term; }
@@ -170,6 +173,7 @@ class Owners {
     bool stale = true;  // must be read
     Sighting sighting{};
     Result<PartitionOwner> owner = Unavailable("not read yet");
+    WallMs modified{};
     std::optional<Nonce> change{};  // last attempt of this tenure to take it; empty once given up
     bool here = false;              // a term runs, which began with that change
     OwnedTerm term{};
@@ -187,7 +191,7 @@ class Owners {
   bool IsNamed(const Share& share) const;
   bool MayBeNamed(const Nonce& tenure) const;
   bool IsRenewed(const OtherBeat& other) const;
-  bool AwaitsSuccessor() const;
+  bool IsNeeded() const;
   std::vector<std::string> Candidates() const;
   std::optional<std::vector<Write>> TakingOf(size_t partition,
                                              const std::vector<std::string>& candidates);

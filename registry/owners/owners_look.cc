@@ -88,6 +88,7 @@ void Owners::See(size_t partition, const Result<Node>& node) {
   const Sighting::State before = share.sighting.state(), state = StateOf(node);
   share.sighting.Saw(state, registry_.session(), registry_.now(), gap_max());
   share.owner = node.ok() ? ParsePartitionOwner(node->data) : node.status();
+  share.modified = node.ok() ? node->stat.modified : WallMs();
   const bool is_own = IsNamed(share) && share.owner->change == share.change;
   if (share.here && (state != before || !is_own)) {
     EndTenure("another process has changed a partition");

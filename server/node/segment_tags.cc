@@ -215,10 +215,10 @@ void SegmentTags::LogTroublesLocked(BootMs now) {
     if (trouble == served.trouble) continue;
     if (trouble.empty()) {
       LogInfo("store_recovered").With("tag", tag)
-          << "tag " << tag << ": its store provides numbers again";
+          << "tag " << tag << " gets numbers again";
     } else {
       LogWarning("store_failed").With("tag", tag)
-          << "tag " << tag << ": its store provides no numbers: " << trouble;
+          << "tag " << tag << " gets no numbers: " << trouble;
     }
     served.trouble = std::move(trouble);
     served.told_at = now;
@@ -284,7 +284,11 @@ std::optional<SegmentStatus> SegmentTags::StatusOf(const std::string& tag,
   status.wasted += served.wasted + WastedBySources(tag);
   for (const auto& strategy : served.ending) status.wasted += strategy->status().wasted;
   status.stood_in = served.source->stood_in(tag);
-  if (served.buffer == TagBuffer::kOwner) status.owner = owners_->OwnerOf(tag);
+  if (served.buffer == TagBuffer::kOwner) {
+    TagOwner owner = owners_->OwnerOf(tag);
+    status.owner = std::move(owner.address);
+    status.owner_since = owner.since;
+  }
   return status;
 }
 

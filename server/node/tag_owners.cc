@@ -73,6 +73,7 @@ void TagOwners::Tick(BootMs now) {
     Probe();
   }
   handed_over_ = owners_.handed_over();
+  awaits_ = owners_.awaits_successor();
   const std::lock_guard lock(mutex_);
   for (size_t i = 0; i < kPartitions; ++i) {
     Holding holding = owners_.At(i);
@@ -93,9 +94,13 @@ void TagOwners::Tick(BootMs now) {
   trouble_ = owners_.trouble();
 }
 
-std::string TagOwners::Trouble() const {
-  const std::lock_guard lock(mutex_);
-  return trouble_;
+std::string TagOwners::Trouble(const std::string& tag) const {
+  std::unique_lock lock(mutex_);
+  if (!trouble_.empty()) return trouble_;
+  const std::string address = holdings_[PartitionOf(tag)].address;
+  lock.unlock();
+  const bool lost = !address.empty() && setup_.unreachable && Lists(setup_.unreachable(), address);
+  return lost ? "this server cannot reach " + address : "";
 }
 
 void TagOwners::Take(const TagDefinition& tag, Count count, RangeSource::TakeDone done) {
@@ -115,15 +120,18 @@ void TagOwners::Take(const TagDefinition& tag, Count count, RangeSource::TakeDon
 
 Result<Range> TagOwners::TakeFor(const PeerTake& take) {
   const Result<Nonce> secret = Nonce::Parse(take.secret);
-  if (!secret.ok() || secret->zero()) return Range{};
   std::unique_lock lock(mutex_);
-  if (*secret != secret_) return Range{};
+  if (!secret.ok() || secret->zero() || *secret != secret_) {
+    return NotFound(Cat("its owner's address leads to ", setup_.address,
+                        ", which is not the owner: it has just started, or two servers have the "
+                        "same --advertise address"));
+  }
   const auto served = served_.find(take.tag);
   const std::shared_ptr<OwnedNumbers> own =
       served == served_.end() ? nullptr : served->second.own.lock();
-  if (own == nullptr) return Unavailable(Cat("its owner ", setup_.address, " does not serve it"));
+  if (own == nullptr) return NotFound(Cat("its owner ", setup_.address, " does not serve it"));
   if (served->second.form != take.form) {
-    return Unavailable(Cat("its owner ", setup_.address, " serves it by another definition"));
+    return NotFound(Cat("its owner ", setup_.address, " serves it by another definition"));
   }
   ++counts_.answered;
   lock.unlock();
@@ -142,21 +150,21 @@ bool TagOwners::IsSecret(const std::string& secret) const {
   return *nonce == secret_;
 }
 
-std::string TagOwners::OwnerOf(const std::string& tag) const {
+TagOwner TagOwners::OwnerOf(const std::string& tag) const {
   const std::lock_guard lock(mutex_);
   return OwnerLocked(tag);
 }
 
-std::string TagOwners::OwnerLocked(const std::string& tag) const {
+TagOwner TagOwners::OwnerLocked(const std::string& tag) const {
   const Holding& owner = holdings_[PartitionOf(tag)];
-  return owner.kind == Holding::Kind::kHere ? setup_.address : owner.address;
+  return {owner.kind == Holding::Kind::kHere ? setup_.address : owner.address, owner.since};
 }
 
 OwnersReport TagOwners::report() const {
   const std::lock_guard lock(mutex_);
   OwnersReport report = counts_;
   for (const auto& [tag, served] : served_) {
-    if (!served.own.expired()) report.tags.emplace(tag, OwnerLocked(tag));
+    if (!served.own.expired()) report.tags.emplace(tag, OwnerLocked(tag).address);
   }
   for (const Holding& owner : holdings_) report.owned += owner.kind == Holding::Kind::kHere;
   return report;

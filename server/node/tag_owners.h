@@ -32,6 +32,12 @@ struct OwnersSetup {
   std::function<void()> stop{};
 };
 
+// The owner of a tag's numbers.
+struct TagOwner {
+  std::string address{};  // empty: unknown
+  WallMs since{};         // by the registry's clock; 0: unknown
+};
+
 // A report on the owners of tags, for people.
 struct OwnersReport {
   std::map<std::string, std::string> tags{};  // address of each tag's owner; empty: unknown
@@ -62,11 +68,13 @@ class TagOwners final : public OwnerLink {
   void HandOver(bool waits = true) { owners_.HandOver(waits); }
   // After HandOver: returns whether no partition names this server any more. Any thread.
   bool handed_over() const { return !wanted_ || handed_over_; }
+  // Returns whether another server may soon take the partitions; true before HandOver. Any thread.
+  bool awaits_successor() const { return wanted_ && awaits_; }
 
   void Take(const TagDefinition& tag, Count count, RangeSource::TakeDone done) override;
   int64_t ChangeOf(const std::string& tag) const override;
-  bool Knows(const std::string& tag) const override { return !OwnerOf(tag).empty(); }
-  std::string Trouble() const override;
+  bool Knows(const std::string& tag) const override { return !OwnerOf(tag).address.empty(); }
+  std::string Trouble(const std::string& tag) const override;
 
   // Ends the takes that have been sent to other servers. Call once no strategy issues numbers any
   // more.
@@ -74,15 +82,13 @@ class TagOwners final : public OwnerLink {
     if (setup_.stop) setup_.stop();
   }
 
-  // Answers another server's take. An empty range means that it must retry, perhaps at another
-  // server.
+  // Answers another server's take, as OwnerLink::Take.
   Result<Range> TakeFor(const PeerTake& take);
   // Returns whether this is the secret of this server's tenure, which other servers read in the
   // registry.
   bool IsSecret(const std::string& secret) const;
 
-  // Returns the address of the tag's owner; empty if it is unknown.
-  std::string OwnerOf(const std::string& tag) const;
+  TagOwner OwnerOf(const std::string& tag) const;
   OwnersReport report() const;
 
  private:
@@ -93,11 +99,11 @@ class TagOwners final : public OwnerLink {
 
   void Ended(size_t partition);
   void Probe();
-  std::string OwnerLocked(const std::string& tag) const;
+  TagOwner OwnerLocked(const std::string& tag) const;
 
   const OwnersSetup setup_;
   Owners owners_;
-  std::atomic<bool> wanted_ = false, handed_over_ = false;
+  std::atomic<bool> wanted_ = false, handed_over_ = false, awaits_ = true;
   BootMs probe_at_;
 
   mutable std::mutex mutex_;              // guards the members below

@@ -27,6 +27,7 @@ using Protocol = apache::thrift::protocol::TCompactProtocolT<transport::TFramedT
 
 Result<Range> ResultOf(const wire::OwnedRange& answer) {
   if (answer.count > 0) return Range{answer.first, answer.first + answer.count};
+  if (!answer.elsewhere.empty()) return NotFound(answer.elsewhere);
   if (answer.trouble.empty()) return Range{};
   return answer.exhausted ? Exhausted(answer.trouble) : Unavailable(answer.trouble);
 }

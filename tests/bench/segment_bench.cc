@@ -34,6 +34,7 @@ void SegmentOne(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 BENCHMARK(SegmentOne<Huge>)->Threads(1)->Threads(2)->Threads(8)->UseRealTime();
+BENCHMARK(SegmentOne<Owned>)->Threads(1)->Threads(2)->Threads(8)->UseRealTime();
 BENCHMARK(SegmentOne<Thousand>)->Threads(1)->Threads(2)->Threads(8)->UseRealTime();
 
 void SegmentStrategyOnly(benchmark::State& state) {

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 
+#include "common/sequence/owned_term.h"
 #include "common/time/clock.h"
 #include "common/time/entropy.h"
+#include "server/issue/segment/owned_numbers.h"
 #include "server/issue/segment/segment.h"
 #include "tests/bench/issue_fixture.h"
 #include "tests/support/endless_source.h"
@@ -11,10 +14,16 @@
 namespace firn {
 
 struct SegmentFixture {
-  explicit SegmentFixture(int64_t step) {
+  explicit SegmentFixture(int64_t step, bool owned = false) {
     const TagDefinition order{
         .name = "order", .strategy = "segment", .step = step, .step_max = step};
-    segment = *Segment::Make(order, {source, SystemClock(), SystemEntropy()});
+    const RangedParts parts{source, SystemClock(), SystemEntropy()};
+    if (owned) {
+      term.Begin(1, SystemClock().Boot() + std::chrono::hours(24));
+      segment = *OwnedNumbers::Make(order, parts, term);
+    } else {
+      segment = *Segment::Make(order, parts);
+    }
     if (!issuer.Set({"order", segment, {}}).ok()) Die("no tag");
     tag = issuer.Resolve("order");
   }
@@ -29,6 +38,7 @@ struct SegmentFixture {
   }
 
   EndlessSource source;
+  OwnedTerm term;
   std::shared_ptr<Segment> segment;
   NoRejections rejections;
   Issuer issuer{rejections};
@@ -39,6 +49,11 @@ inline constexpr int64_t kHuge = 100'000'000;
 
 inline SegmentFixture& Huge() {
   static SegmentFixture fixture(kHuge);
+  return fixture;
+}
+// The numbers of a tag in its owner's memory.
+inline SegmentFixture& Owned() {
+  static SegmentFixture fixture(kHuge, /*owned=*/true);
   return fixture;
 }
 inline SegmentFixture& Thousand() {

@@ -195,10 +195,10 @@ class Cluster:
     def __enter__(self):
         self.zookeeper = ZooKeeper(os.path.join(self.folder, "zookeeper"))
         try:
-            registry = f"zk://127.0.0.1:{self.zookeeper.port}/firn/drill"
-            patiently("firn init reaches no registry", lambda: self.init(registry))
+            self.registry = f"zk://127.0.0.1:{self.zookeeper.port}/firn/drill"
+            patiently("firn init reaches no registry", lambda: self.init(self.registry))
             for name in "abc":
-                self.members.append(self.member(os.path.join(self.folder, name), registry))
+                self.members.append(self.member(os.path.join(self.folder, name), self.registry))
             for member in self.members:
                 member.await_ready()
         except BaseException:

@@ -4,8 +4,8 @@ or to ZooKeeper.
 
     drill.py LANGUAGE,... FIRN_SERVER FIRN [--driver PROGRAM] [--defaults] [--storm ROUNDS]
 
-No call may fail while a server is healthy, and no id may be issued twice; the longest call of each scenario is
-printed, and at last a table of all. LANGUAGE is python, go, java, typescript, rust, or cpp, whose program is built
+No call may fail while a server is healthy, no id may be issued twice, and numbers of a tag with an owner must rise
+over clients, HTTP and Redis; the longest call of each scenario is printed, and at last a table of all. LANGUAGE is python, go, java, typescript, rust, or cpp, whose program is built
 already: --driver conformance_driver; `all` are these six. The time limits are generous, so that a busy machine
 changes no outcome; with --defaults they are the client's own, for figures on a quiet machine. Exit 77 when
 something is not installed.
@@ -14,8 +14,11 @@ something is not installed.
 import os
 import shutil
 import signal
+import socket
+import subprocess
 import sys
 import tempfile
+import urllib.request
 
 import builds
 import cluster
@@ -24,6 +27,8 @@ import driver_process
 GENEROUS = {"deadline_ms": 30_000, "attempt_limit_ms": 1_000}
 CALLS = 30  # of each thread, between one event and the next
 
+
+RISES = 50  # numbers for each caller
 
 THREADS = 4
 STORM_THREADS = 16  # of each of the two processes
@@ -158,6 +163,54 @@ class Drill:
             self.await_listed(*(one.address for one in self.servers.members))
             self.more()
 
+    def rising(self):
+        """Takes numbers of a tag with an owner through both processes, HTTP and Redis in turn. Each must be larger than
+        all before, whichever server answers."""
+        create = [self.servers.firn, "tags", "create", "rising", "strategy=segment", "buffer=owner",
+                  "--registry=" + self.servers.registry]
+        cluster.patiently("the tag cannot be created",  # 4: it exists, after an unknown outcome
+                          lambda: subprocess.run(create, stdout=subprocess.DEVNULL).returncode in (0, 4))
+        first, second = self.servers.members[:2]
+        takes = [lambda: self.by_http(first), lambda: self.by_redis(second)]
+        for driver in self.drivers:
+            takes += [lambda one=driver: one.ask("id", tag="rising")["ids"],
+                      lambda one=driver: sorted(one.ask("ids", tag="rising", count=7)["ids"])]
+        driver = self.drivers[0]
+        cluster.patiently("no server owns the tag", lambda: driver.ask("id", tag="rising")["ids"])
+        for member in self.servers.members:
+            cluster.patiently("a server cannot take numbers from the owner", lambda one=member: self.by_http(one))
+        last = disorder = 0
+        for _ in range(RISES):
+            for take in takes:
+                numbers = []
+
+                def taken():  # on a busy machine, the owner may fall silent for a while
+                    numbers.extend(take())
+                    return numbers
+
+                cluster.patiently("a call is refused again and again", taken)
+                disorder += numbers[0] <= last
+                last = max([last, *numbers])
+        print(f"rising           numbers up to {last}, out of order {disorder}", flush=True)
+        self.failed += disorder
+
+    @staticmethod
+    def by_http(member):
+        """A number of the tag `rising`; [] if the call is refused."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{member.port}/api/segment/get/rising", timeout=30) as answer:
+                return [int(answer.read())]
+        except OSError:
+            return []
+
+    @staticmethod
+    def by_redis(member):
+        """The same over Redis."""
+        with socket.create_connection(("127.0.0.1", member.port), 30) as line:
+            line.sendall(b"*2\r\n$4\r\nINCR\r\n$6\r\nrising\r\n")
+            answer = line.recv(100)
+        return [int(answer[1:])] if answer.startswith(b":") else []
+
     def end(self):
         for driver in self.drivers:
             driver.ask("close")
@@ -177,6 +230,7 @@ def drilled(language, said, folder):
         for scenario in SCENARIOS:
             drill.play(scenario)
         drill.play("storm", STORM_THREADS)
+        drill.rising()
         drill.end()
     return drill
 

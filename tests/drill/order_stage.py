@@ -179,10 +179,12 @@ class Drill:
         return all(map(self.does, ("audit", "doctor")))
 
     def status_owners(self):
-        """The owners of the tag as the servers' status pages show them."""
+        """The owners of the tag as the servers' status pages show them, with the time since when."""
         def owner(member):
             with urllib.request.urlopen(f"http://127.0.0.1:{member.admin}/v1/status", timeout=5) as page:
-                return {tag.get("owner") for tag in json.load(page)["tags"] if tag["tag"] == TAG}
+                tags = [tag for tag in json.load(page)["tags"] if tag["tag"] == TAG]
+            assert all(("owner" in tag) == ("owner_since" in tag) for tag in tags), tags
+            return {tag.get("owner") for tag in tags}
         return set().union(*(owner(member) for member in self.members))
 
     def metrics(self, member):

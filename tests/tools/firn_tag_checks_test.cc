@@ -173,6 +173,10 @@ TEST_F(FirnClusterTest, RefusesWhatARunningServerOfVersion01DoesNotSupport) {
         << refused.err;
     EXPECT_NE(refused.err.find("upgrade it first"), std::string::npos) << refused.err;
   }
+  const Finished counters = Firn({"set", "default_strategy=counter"});
+  EXPECT_EQ(counters.exit_code, 2);
+  EXPECT_NE(counters.err.find("version 0.1 would refuse"), std::string::npos) << counters.err;
+  EXPECT_EQ(FirnJson({"set"}).at("default_strategy"), "");
   FirnJson({"tags", "create", "order", "strategy=dated", "text={date:%y}-{period}-{count}"});
   FirnJson({"tags", "create", "ticket"});
   EXPECT_EQ(Firn({"tags", "set", "ticket", "buffer=owner"}).exit_code, 2);

@@ -9,7 +9,7 @@ import abc
 import errno
 import socket
 import time
-from typing import Any, Coroutine, Optional
+from typing import Any, Callable, Coroutine, Optional
 
 from .ask import Ask
 from .errors import AttemptFailed, End
@@ -137,6 +137,10 @@ class Io(abc.ABC):
     @abc.abstractmethod
     def start(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         """Runs the coroutine in the background."""
+
+    def call_hook(self, hook: Callable[[], None]) -> None:
+        """Calls a function of the program."""
+        hook()
 
     @abc.abstractmethod
     async def resolve(self, host: str) -> list[str]:

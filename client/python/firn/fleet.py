@@ -23,7 +23,7 @@ _MOVES_EVERY = 10  # attempt limits after which a server that hangs again frees 
 
 
 class Fleet:
-    """Shared by a client and its generators. Thread-safe. Hooks are called without its lock."""
+    """Shared by a client and its generators. Thread-safe. Calls hooks without its lock."""
 
     def __init__(self, options: Options, io: Io) -> None:
         self._options, self.io = options, io
@@ -233,8 +233,11 @@ class Fleet:
 
     def tell(self, kind: str, server: str, detail: str) -> None:
         """Calls on_event, unless the client was closed."""
-        if not self.stopped:
-            self._options.tell(kind, server, detail)
+        def told() -> None:
+            if not self.stopped:
+                self._options.tell(kind, server, detail)
+        if self._options.on_event and not self.stopped:
+            self.io.call_hook(told)
 
     def trouble(self) -> None:
         """Asks for the list soon: after a failed call it may have changed."""
@@ -252,8 +255,7 @@ class Fleet:
             for what, theirs, ours in (("cluster", status.cluster_uuid, self.uuid),
                                        ("layout", status.layout, self.layout)):
                 if (ours and theirs != ours) or (what == "layout" and not theirs):
-                    raise AttemptFailed(End.WRONG_SERVICE,
-                                        f"its {what} is '{theirs}', not '{ours}'")
+                    raise AttemptFailed(End.WRONG_SERVICE, f"its {what} is '{theirs}', not '{ours}'")
             self.uuid, self.layout = status.cluster_uuid, status.layout
             self._own_numbers.update(one.tag for one in status.tags if one.strategy != "snowflake")
 
@@ -353,8 +355,7 @@ class Fleet:
                 server.probe_at = now + PROBE_AGAIN_S
             return due, min((one.probe_at for one in self.servers.values()), default=NEVER)
 
-    def probed(self, server: Server, status: Optional[Status],
-               failure: Optional[AttemptFailed]) -> None:
+    def probed(self, server: Server, status: Optional[Status], failure: Optional[AttemptFailed]) -> None:
         """Records the result of a background probe: the status, or a failure."""
         now = time.monotonic()
         if failure and failure.end in (End.BROKEN, End.WRONG_SERVICE):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import queue
 import threading
@@ -13,6 +14,7 @@ from typing import Callable, Optional, Union
 
 from . import lease_terms
 from .base import BaseClient
+from .connection import Connection
 from .engine import Engine
 from .errors import AttemptFailed, Closed, End, NoLease, printable
 from .lease_requests import Order
@@ -21,7 +23,7 @@ from .lessee import Lessee
 from .protocol import LeaseTerms
 from .options import described
 from .server import Server
-from .threads import ThreadIo, run
+from .threads import Hooks, ThreadIo, run
 from .view import LeaseLoss
 
 _CLOSE_S = 1.0
@@ -47,11 +49,11 @@ class LocalGenerator:
                  timeout_ms: int = 10_000, on_lost: Optional[Callable[[LeaseLoss], None]] = None) -> None:
         """Waits for the first lease, for at most `timeout_ms`, and raises NoLease if no server grants one.
 
-        `client` is a firn.Client, whose servers the generator shares, or a firn.aio.Client, whose options it has. Each of
-        its requests has a connection of its own.
+        `client` is a firn.Client, whose servers the generator shares, or a firn.aio.Client, whose options it has. It keeps a
+        connection of its own to the server of its lease.
         `name` is shown to operators. `ahead_ms` is the length of the interval, 2,000 to 86,400,000: the longest outage of
         all servers that the generator survives. `on_lost` is called with a LeaseLoss when a lease was revoked, or has
-        ended without a successor. It runs on the generator's thread, and must return soon."""
+        ended without a successor. It runs on a thread of its own, one loss at a time."""
         fault = lease_terms.fault_of_name(name)
         if rack is not None and not (isinstance(rack, int) and 0 <= rack <= 65_535):
             fault = f"rack is {described(rack)}; it must be 0 to 65535"
@@ -117,14 +119,21 @@ class _Runner:
         options = dataclasses.replace(client._options, local_ranges=(), on_event=None)
         self._ids, self._process = ids, os.getpid()
         self._engine = Engine(options, ThreadIo(), client._fleet_of_threads())
-        self._lessee = Lessee(name, ahead_ms, rack, ids, self._pick, self._knows, on_lost,
-                              _boot_s)
+        hooks = Hooks()
+        self._lessee = Lessee(name, ahead_ms, rack, ids, self._pick, self._knows,
+                              on_lost and (lambda loss: hooks.call(functools.partial(on_lost, loss))), _boot_s)
+        self._kept: Optional[Connection] = None  # of the thread: to the server that answered last with a lease
+        self._kept_at = ""
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="firn-lease", daemon=True)
         self.leased = threading.Event()
 
     def start(self) -> None:
-        self._thread.start()
+        try:
+            self._thread.start()
+        except BaseException:  # the process has no thread left
+            self._engine.close()
+            raise
 
     def stop(self) -> None:
         """Ends the thread, and waits for at most a second. A signal handler may call it while the same thread is in it."""
@@ -154,6 +163,7 @@ class _Runner:
             except Exception as fault:  # a defect of this library must not end the renewals
                 self._ids.trouble = f"a defect of this library: {printable(repr(fault))}"
                 time.sleep(_DEFECT_S)
+        self._hang_up()
         self._engine.close()
 
     def _turn(self) -> None:
@@ -197,21 +207,53 @@ class _Runner:
             return address in fleet.servers
 
     def _send(self, order: Order) -> Optional[LeaseTerms]:
-        """Sends the request over a connection of its own: an answer may take seconds, and delays no call."""
-        until, fleet = time.monotonic() + order.limit_s, self._engine.fleet
-        server = self._server(order.address)
+        """Sends the request over a connection that no call uses: an answer may take seconds. That of the last lease is
+        kept, so that its renewal needs no file descriptor and no DNS."""
+        until = time.monotonic() + order.limit_s
+        if self._kept and self._kept_at == order.address:
+            if self._kept.idle_and_open():
+                try:
+                    return self._ask(self._kept, order, until)
+                except AttemptFailed as failure:
+                    if not failure.stale:
+                        raise
+            self._hang_up()
+        return self._ask(self._connect(order.address, until), order, until)
+
+    def _ask(self, connection: Connection, order: Order, until: float) -> Optional[LeaseTerms]:
+        keeps = False
+        try:
+            answer: Optional[LeaseTerms] = connection.checked(order.ask, run(connection.call(order.ask, until)))
+            keeps = connection is self._kept or answer is not None
+            return answer
+        except AttemptFailed as failure:
+            keeps = connection is self._kept and failure.spoke
+            raise
+        finally:
+            if keeps and connection is not self._kept:
+                self._hang_up()
+                self._kept, self._kept_at = connection, order.address
+            elif not keeps and connection is self._kept:
+                self._hang_up()
+            elif not keeps:
+                self._engine.drop(connection)
+
+    def _hang_up(self) -> None:
+        """Closes the kept connection."""
+        if self._kept:
+            self._engine.drop(self._kept)
+            self._kept = None
+
+    def _connect(self, address: str, until: float) -> Connection:
+        fleet, server = self._engine.fleet, self._server(address)
         try:
             connection, _ = run(self._engine.connect(server, until))
         except AttemptFailed as failure:
             fleet.failed(server, "", failure)
             raise
-        try:
-            with fleet.lock:
-                server.connected()
-            answer: Optional[LeaseTerms] = connection.checked(order.ask, run(connection.call(order.ask, until)))
-            return answer
-        finally:
-            self._engine.drop(connection)
+        with fleet.lock:
+            server.connected()
+        return connection
 
     def _server(self, address: str) -> Server:
         """Returns the server at an address, also if no list has it."""

@@ -81,7 +81,8 @@ class Options:
     servers_max: int = 16                 # maximum servers used in a large cluster; 0: all
     local_ranges: Sequence[LocalTag] = ()
     tls: Optional[Tls] = None
-    # Must return soon; called on any thread. Exceptions that it raises are ignored.
+    # Called on a thread of its own, one event at a time; by firn.aio.Client in its event loop, where it must return soon.
+    # Exceptions that it raises are ignored.
     on_event: Optional[Callable[[Event], None]] = None
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ import ssl
 import threading
 import time
 from collections import deque
-from typing import Any, Coroutine, Optional, TypeVar
+from typing import Any, Callable, Coroutine, Optional, TypeVar
 
 from . import protocol
 from .connection import Bell, Connection, Io, Room
@@ -17,6 +17,7 @@ from .tls import TlsContexts, tls_failure
 
 _READ_AT_ONCE = 4096
 _READ_MOST = 1 << 18
+_HOOKS_MOST = 1000
 
 T = TypeVar("T")
 
@@ -32,7 +33,45 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     raise RuntimeError("a coroutine suspended outside an event loop")
 
 
+class Hooks:
+    """Calls functions of the program one after another, on a thread of its own. A function that blocks delays only later
+    ones. While _HOOKS_MOST wait, further ones are dropped."""
+
+    def __init__(self) -> None:
+        self._lock, self._running = threading.Lock(), False
+        self._waiting: deque[Callable[[], None]] = deque()
+
+    def call(self, hook: Callable[[], None]) -> None:
+        with self._lock:
+            if len(self._waiting) < _HOOKS_MOST:
+                self._waiting.append(hook)
+            if self._running:
+                return
+            try:
+                self._running = True
+                threading.Thread(target=self._run, name="firn-hooks", daemon=True).start()
+            except BaseException as fault:
+                self._running = False  # the next call tries again
+                if not isinstance(fault, RuntimeError):  # the process has no thread left
+                    raise
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                self._running = bool(self._waiting)
+                if not self._running:
+                    return
+                hook = self._waiting.popleft()
+            try:
+                hook()
+            except BaseException:  # pylint: disable=broad-except
+                pass  # of the program; later hooks must be called
+
+
 class ThreadIo(Io):
+    def __init__(self) -> None:
+        self._hooks = Hooks()
+
     def bell(self) -> Bell:
         return ThreadBell()
 
@@ -45,6 +84,9 @@ class ThreadIo(Io):
         except BaseException:
             work.close()
             raise
+
+    def call_hook(self, hook: Callable[[], None]) -> None:
+        self._hooks.call(hook)
 
     async def resolve(self, host: str) -> list[str]:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)

@@ -37,6 +37,7 @@ class FakeServer:
 
     def __init__(self, path=None):
         self.refuse_for = None  # a reason: calls for ids are refused
+        self.refuse_status = False  # connections are closed at their first request
         self.delay_s = {}       # by method
         self.lease_ms = 15_000  # the intervals of leases
         self.lease_fault = None  # a fault: requests for leases are refused
@@ -59,7 +60,18 @@ class FakeServer:
         self.close()
 
     def close(self):
+        self.refuse_connections()
+        self.drop()
+
+    def refuse_connections(self):
+        try:
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
+        except OSError:
+            pass  # it is already closed
         self._listener.close()
+
+    def drop(self):
+        """Ends all connections."""
         for peer in list(self.peers):
             try:
                 peer.shutdown(socket.SHUT_RDWR)
@@ -99,6 +111,8 @@ class FakeServer:
         length, = struct.unpack_from(">i", request, 4)
         method = request[8:8 + length].decode()
         sequence, = struct.unpack_from(">i", request, 8 + length)
+        if method == "status" and self.refuse_status:
+            raise ConnectionError
         self.asked.append(method)
         time.sleep(self.delay_s.get(method, 0))
         body = self._result(method, request) + b"\0"

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 import unittest
+import unittest.mock
 
 import firn
 import firn.aio
@@ -41,6 +42,28 @@ class LocalGeneratorTest(unittest.TestCase):
         with self.assertRaises(firn.Closed):
             generator.next()
         generator.close()  # again
+
+    def test_renewals_keep_their_connection(self):
+        self.server.lease_ms = 600
+        with firn.LocalGenerator(self.client, "checkout") as generator:
+            self.await_renewals(1)
+            self.server.refuse_connections()
+            self.await_renewals(4)
+            generator.next()
+            self.assertEqual(generator._ids.trouble, "")
+
+    def test_renewal_replaces_a_connection_that_the_server_has_closed(self):
+        self.server.lease_ms = 600
+        with firn.LocalGenerator(self.client, "checkout") as generator:
+            for _ in range(3):
+                self.await_renewals(1)
+                self.server.drop()
+            self.await_renewals(2)
+            self.assertEqual(generator._ids.trouble, "")
+
+    def await_renewals(self, more):
+        before = self.server.asked.count("renewLease")
+        patiently(lambda: self.server.asked.count("renewLease") >= before + more)
 
     def test_client_that_is_closed_does_not_end_the_generator(self):
         with firn.LocalGenerator(self.client, "checkout") as generator:
@@ -92,6 +115,40 @@ class LocalGeneratorTest(unittest.TestCase):
         with firn.LocalGenerator(self.client, "checkout"):
             fleet.failed(server, "order", AttemptFailed(End.CLOSED, ""))
             self.assertEqual(self.client.servers()[0].health, "healthy")
+
+    def test_hooks_that_block_delay_no_renewal(self):
+        self.server.lease_ms = 600
+        release, told = threading.Event(), []
+
+        def block(what):
+            told.append(what)
+            release.wait(PATIENCE_S)
+        self.addCleanup(release.set)
+        with firn.Client(f"list://{self.server.address}", on_event=block) as client, \
+                firn.LocalGenerator(client, "checkout", on_lost=block) as generator:
+            server, = client._engine.fleet.servers.values()
+            server.health.failed(2)
+            self.server.refuse_status = True
+            self.server.drop()  # the generator opens a connection, which is the third failure
+            patiently(lambda: told)
+            self.server.refuse_status = False
+            self.await_renewals(2)
+            self.server.lease_fault = 3
+            patiently(lambda: len(told) == 2)
+            self.server.lease_fault = None
+            self.await_renewals(2)
+            generator.next()
+
+    def test_generator_whose_thread_cannot_start_leaves_no_thread(self):
+        def start(thread):
+            if thread.name == "firn-lease":
+                raise RuntimeError("can't start new thread")
+            before(thread)
+        before = threading.Thread.start
+        upkeeps = [one for one in threading.enumerate() if one.name == "firn-upkeep"]
+        with unittest.mock.patch.object(threading.Thread, "start", start), self.assertRaises(RuntimeError):
+            firn.LocalGenerator(self.client, "checkout")
+        patiently(lambda: all(one in upkeeps for one in threading.enumerate() if one.name == "firn-upkeep"))
 
     def test_threads_take_different_ids(self):
         taken = [[] for _ in range(4)]

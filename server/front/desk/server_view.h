@@ -25,6 +25,7 @@ struct TagReport {
   std::optional<int64_t> step{};            // segment: size of the next range
   std::string trouble{};                    // segment: why no more ranges arrive; empty: they do
   std::string owner{};                      // segment, buffer = owner: its address, if known
+  WallMs owner_since{};                     // by the registry's clock; 0: unknown
   // Why an earlier definition is in use; empty: the current one is.
   std::string outdated{};
   // Segment: since when the ledger supplies ranges because the store is unreachable; empty: it does

@@ -21,6 +21,7 @@ Json TagsJson(const ServerReport& report, const DeskCounters::Sums& sums) {
     if (tag.step) json["step"] = *tag.step;
     if (!tag.trouble.empty()) json["trouble"] = tag.trouble;
     if (!tag.owner.empty()) json["owner"] = tag.owner;
+    if (tag.owner_since != WallMs()) json["owner_since"] = FormatRfc3339(tag.owner_since);
     if (!tag.outdated.empty()) json["outdated"] = tag.outdated;
     if (tag.ledger_since) json["ledger_since"] = FormatRfc3339(*tag.ledger_since);
     if (tag.ledger_numbers > 0) json["ledger_numbers"] = tag.ledger_numbers;

@@ -150,6 +150,8 @@ wire::OwnedRange ThriftService::TakeOwned(const wire::OwnedTake& take) const {
   if (taken.ok()) {
     answer.__set_first(taken->begin);
     answer.__set_count(taken->size());
+  } else if (taken.code() == Code::kNotFound) {
+    answer.__set_elsewhere(taken.status().message());
   } else {
     answer.__set_trouble(taken.status().message());
     answer.__set_exhausted(taken.code() == Code::kExhausted);

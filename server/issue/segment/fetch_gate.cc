@@ -54,11 +54,12 @@ Refusal FetchGate::WhyNone(BootMs now) const {
   }
   if (!trouble_.ok()) {
     return {Reason::kStoreDown,
-            "there are no numbers in memory, and the store provides none: " + trouble_.message(),
+            "there are no numbers in memory, and none arrive: " + trouble_.message(),
             static_cast<int32_t>(until_retry), true};
   }
   if (in_flight_ && now - began_ >= kSlow) {
-    return {Reason::kStoreDown, "there are no numbers in memory, and the store does not answer",
+    return {Reason::kStoreDown,
+            "there are no numbers in memory, and the request for more is not answered",
             static_cast<int32_t>(until_retry), true};
   }
   return {Reason::kOverloaded, "numbers are requested faster than they arrive", kOverloadedRetryMs,

@@ -26,6 +26,8 @@ Result<Range> OwnedNumbers::Take(int64_t count) {
   if (!owned_.Holds(term, parts_.clock.Boot())) return Range{};
   Status why;
   const Range taken = TakeUpTo(count, &why);
+  // The callers of an owner ask again after kNotFound: OwnerLink::Take.
+  if (why.code() == Code::kNotFound) return Unavailable(why.message());
   if (!why.ok()) return why;
   if (taken.empty() || IsOurs(term, taken.size())) return taken;
   return Range{};

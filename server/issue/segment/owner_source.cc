@@ -67,12 +67,14 @@ void OwnerSource::Settle(uint64_t ask, Result<Range> answer) {
   if (ask != asking_) return;
   asking_ = 0;
   if (!request_) return;
-  // The owner may not have read a raised start yet.
+  // The owner may not have read the tag, or its raised start, yet.
   const bool below = answer.ok() && answer->begin < request_->tag.start.value_or(1);
-  if (answer.ok() && (answer->empty() || below)) {
+  if (below || (answer.ok() && answer->empty()) || answer.code() == Code::kNotFound) {
     if (clock_.Boot() - request_->since < kHold && !closed_) return;
-    const std::string trouble = owner_.Trouble();
-    answer = Unavailable(Cat(owner_.Knows(request_->tag.name)
+    const std::string& tag = request_->tag.name;
+    std::string trouble = owner_.Trouble(tag);
+    if (trouble.empty() && !answer.ok()) trouble = answer.status().message();
+    answer = Unavailable(Cat(owner_.Knows(tag)
                                  ? "the owner of this tag's numbers has given none for two seconds"
                                  : "no server has owned the tag's numbers for two seconds",
                              trouble.empty() ? "" : ": ", trouble));

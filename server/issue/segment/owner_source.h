@@ -24,8 +24,9 @@ class OwnerLink {
 
   // Takes at most count() numbers from the server that owns the tag's partition. `done` is called
   // once, on any thread, perhaps before this returns. An empty range: retry, because the owner is
-  // changing or fetching numbers. An error of the owner says why it has no numbers. May throw
-  // bad_alloc; then `done` is not called.
+  // changing or fetching numbers. kNotFound: retry; the server that was asked does not serve the
+  // tag, perhaps not yet. Other errors say why the owner has no numbers. May throw bad_alloc; then
+  // `done` is not called.
   virtual void Take(const TagDefinition& tag, Count count, RangeSource::TakeDone done) = 0;
 
   // Returns a number that changes whenever the tag's partition gets another owner.
@@ -33,8 +34,8 @@ class OwnerLink {
 
   // Returns whether this server knows the owner of the tag's partition.
   virtual bool Knows(const std::string& tag) const = 0;
-  // Returns why this server cannot own numbers; empty: it can.
-  virtual std::string Trouble() const = 0;
+  // Returns why this server owns no numbers, or cannot reach the tag's owner; empty: unknown.
+  virtual std::string Trouble(const std::string& tag) const = 0;
 };
 
 // The source of a tag with buffer = owner: the memory of the tag's owner, which may be this server.

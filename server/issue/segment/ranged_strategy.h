@@ -41,7 +41,8 @@ struct SegmentStatus {
   int64_t wasted = 0;                       // numbers of taken ranges that will never be issued
   std::string trouble{};                    // why no numbers arrive; empty: no problem
   StoodIn stood_in{};                       // how the tag's ledger stood in for its store
-  std::string owner{};  // buffer = owner: address of the server that owns the numbers, if known
+  std::string owner{};   // buffer = owner: address of the server that owns the numbers, if known
+  WallMs owner_since{};  // by the registry's clock; 0: unknown
 };
 
 // Base class of segment strategies, for one tag. Requests ranges from the source and handles Close

@@ -40,7 +40,21 @@ TEST(PastHoldersTest, OmitEmptyHoldings) {
   PastHolders past;
   past.Add(Holder(2000, 2000));
   past.Add(Holder(2000, 1000));
+  past.Add(HolderIn(SlotRecord(), Nonce(1, 1), 7));
   EXPECT_TRUE(past.holders().empty());
+}
+
+// The end of a lease that issued no id, which a copied state folder may contain.
+TEST(PastHoldersTest, KeepAnEmptyHoldingOfAClaim) {
+  PastHolders past;
+  PastHolder unused = Holder(2000, 2000);
+  unused.nonce = Nonce(1, 2);
+  past.Add(unused);
+  EXPECT_TRUE(past.holders().empty()) << "its version is not known";
+  unused.version = 7;
+  past.Add(unused);
+  ASSERT_EQ(past.holders().size(), 1U);
+  EXPECT_EQ(PastHolders::Parse(past.Text()).value(), past);
 }
 
 TEST(PastHoldersTest, IgnoreMembersOfLaterVersions) {

@@ -95,6 +95,19 @@ TEST_F(OwnersEndTest, KeepsItsPartitionsUntilAnotherServerMayTakeThem) {
   EXPECT_EQ(b_.MayTake(clock_.Boot()), 8);
 }
 
+TEST_F(OwnersEndTest, KeepsItsPartitionsUntilItStopsIfThereIsNoOtherServer) {
+  MakePartitions();
+  Pass(kStart, {&a_});
+  a_.owners.HandOver();
+  Pass(kWindow, {&a_});
+  EXPECT_EQ(a_.MayTake(clock_.Boot()), 8);
+  EXPECT_FALSE(a_.owners.handed_over());
+  EXPECT_FALSE(a_.owners.awaits_successor()) << "a drain does not wait";
+  a_.owners.HandOver(/*waits=*/false);
+  Pass(Milliseconds(200), {&a_});
+  EXPECT_TRUE(a_.owners.handed_over());
+}
+
 // Its ports are closed, so no server can take numbers from it any more.
 TEST_F(OwnersEndTest, FreesItsPartitionsAtOnceWhenItStops) {
   MakePartitions();
@@ -111,7 +124,7 @@ TEST_F(OwnersEndTest, HandsOverAgainAfterALostRequest) {
   Pass(kStart, {&a_});
   const uint64_t term = a_.owners.term(0).Load();
   for (int i = 0; i < 4; ++i) a_.link.Script(Verb::kMulti, {.kind = Fate::Kind::kRequestLost});
-  a_.owners.HandOver();
+  a_.owners.HandOver(/*waits=*/false);
   Pass(5 * kStep, {&a_});
   EXPECT_FALSE(a_.owners.term(0).Holds(term, clock_.Boot()));
   Pass(kWindow, {&a_});

@@ -107,9 +107,10 @@ TEST_F(LeaseLossTest, AnOfflineStartFreezesARegistryInWhichTheSlotOfALeaseWasCla
 }
 
 // The state folder was restored from a backup. Since then, the lease was released and its machine
-// id claimed.
+// id claimed. The lease may have ended without an id.
 TEST_F(LeaseLossTest, AnOfflineStartAcceptsASlotThatWasReleasedSinceItsFolder) {
-  for (const bool claimed : {false, true}) {
+  for (const auto& [claimed, unused] :
+       {std::pair(false, false), std::pair(true, false), std::pair(true, true)}) {
     MakeClusterWith(4);
     disk_ = {};
     GrantAndKill();
@@ -117,7 +118,7 @@ TEST_F(LeaseLossTest, AnOfflineStartAcceptsASlotThatWasReleasedSinceItsFolder) {
     SlotRecord record = RecordOf(slot.worker);
     const Nonce nonce = record.nonce;
     record.nonce = {};
-    record.bound = clock_.Wall() + Milliseconds(1'000);
+    record.bound = unused ? record.since : clock_.Wall() + Milliseconds(1'000);
     Write1(SlotPath(slot), FormatSlotRecord(record));
     if (claimed) {
       PastHolders past;

@@ -117,6 +117,9 @@ TEST_F(TagOwnersTest, OneServerOwnsTheTagAndAllSayWhich) {
   ASSERT_TRUE(owner != nullptr && other != nullptr);
   for (const auto& [address, server] : servers_) {
     EXPECT_EQ(server->owners.report().tags.at("order"), owner->address);
+    const WallMs since = server->owners.OwnerOf("order").since;
+    EXPECT_GT(since, WallMs(1'700'000'000'000));
+    EXPECT_LT(since, clock_.Read().wall);
   }
   EXPECT_EQ(owner->owners.report().owned + other->owners.report().owned, kPartitions);
 }
@@ -155,24 +158,26 @@ TEST_F(TagOwnersTest, TakesOnlyForServersThatKnowTheTenureAndTheForm) {
   PeerTake take = last_take_;
   for (const std::string& secret : {std::string(32, '0'), std::string(32, '1'), std::string()}) {
     take.secret = secret;
-    EXPECT_EQ(owner->owners.TakeFor(take).value(), Range{});
+    EXPECT_EQ(owner->owners.TakeFor(take).code(), Code::kNotFound);
   }
   take = last_take_;
   take.tag = "other";
-  EXPECT_EQ(owner->owners.TakeFor(take).code(), Code::kUnavailable);
+  EXPECT_EQ(owner->owners.TakeFor(take).code(), Code::kNotFound);
   take = last_take_;
   take.form += "x";
-  EXPECT_EQ(owner->owners.TakeFor(take).code(), Code::kUnavailable);
+  EXPECT_EQ(owner->owners.TakeFor(take).code(), Code::kNotFound);
   PeerTake none = last_take_;
   none.count = -5;
   EXPECT_EQ(owner->owners.TakeFor(none).value().size(), 1);
-  EXPECT_EQ(other->owners.TakeFor(last_take_).value(), Range{}) << "its tenure has another secret";
+  EXPECT_EQ(other->owners.TakeFor(last_take_).code(), Code::kNotFound)
+      << "its tenure has another secret";
 }
 
 TEST_F(TagOwnersTest, AsksTheOwnersEvenIfNoCallWaits) {
   Pass(Milliseconds(9'000));
   const auto [owner, other] = Roles();
-  EXPECT_EQ(owner->owners.TakeFor(probe_).code(), Code::kUnavailable) << "it knows the secret";
+  EXPECT_EQ(owner->owners.TakeFor(probe_).status().message(),
+            "its owner " + owner->address + " does not serve it");
   EXPECT_EQ(owner->owners.report().answered, 0U);
 }
 
@@ -193,10 +198,10 @@ TEST_F(TagOwnersTest, OwnsNothingWhileTheRegistryDoesNotAnswer) {
   clock_.Advance(Beat::kWindow);
   owner.owners.Tick(clock_.Boot());
   EXPECT_EQ(owner.owners.report().owned, 0U);
-  EXPECT_EQ(owner.owners.OwnerOf("order"), "");
-  EXPECT_NE(owner.owners.Trouble(), "");
+  EXPECT_EQ(owner.owners.OwnerOf("order").address, "");
+  EXPECT_NE(owner.owners.Trouble("order"), "");
   while (owner.link.Dispatch(Milliseconds(0)) > 0) owner.owners.Tick(clock_.Boot());
-  EXPECT_EQ(owner.owners.OwnerOf("order"), owner.address);
+  EXPECT_EQ(owner.owners.OwnerOf("order").address, owner.address);
   EXPECT_EQ(owner.owners.report().taken_over, taken) << "the same term continues";
 }
 

@@ -128,7 +128,7 @@ TEST_P(StoreAddressesTest, EverySurfaceFollowsAPromotion) {
   EXPECT_EQ(Away(), 0);
   EXPECT_THAT(Doctor(0), Not(HasSubstr("order")));
   EXPECT_TRUE(Eventually(kPatience, [&] {
-    return server_->log().find("its store provides numbers again") != std::string::npos;
+    return server_->log().find("gets numbers again") != std::string::npos;
   }));
 }
 

@@ -200,7 +200,7 @@ struct SegmentHost::Process {
   TagOwners owners;
   SegmentTags segments;
   TagFollower follower;
-  bool stopping = false;
+  bool stopping = false, drains = false;
 };
 
 SegmentHost::SegmentHost(SegmentShared& shared, std::string address)
@@ -347,6 +347,12 @@ void SegmentHost::Kill() {
   if (dead_.size() > kDeadMax) dead_.erase(dead_.begin());
 }
 
+void SegmentHost::HandOver() {
+  if (!up() || paused()) return;
+  process_->owners.HandOver();
+  process_->drains = true;
+}
+
 bool SegmentHost::Stop() {
   if (!up()) return true;
   process_->owners.HandOver(/*waits=*/false);
@@ -366,7 +372,8 @@ void SegmentHost::Reconnect() {
 }
 
 void SegmentHost::EndFaults() {
-  if (!up()) return;
+  if (up() && process_->drains) Kill();
+  if (!up()) Start({});
   paused_until_ = {};
   Continues();
   process_->registry->SetPlan({});

@@ -86,11 +86,15 @@ class SegmentHost {
 
   // Kills the process, like kill -9. Requests that are in flight to the registry may still arrive.
   void Kill();
+  // Begins to hand the tags over to other owners, like the beginning of a drain. The process serves
+  // until it is stopped or killed.
+  void HandOver();
   // Continues a clean stop, like SIGTERM. Returns true once the process has ended.
   bool Stop();
 
   void Disconnect();
   void Reconnect();
+  // Starts the process if it is down or drains.
   void EndFaults();
 
   // Returns its process's report for an operator; nothing if there is no process.

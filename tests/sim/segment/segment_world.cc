@@ -105,7 +105,7 @@ void SegmentWorld::Step() {
 
 // Owners need some seconds, so there is more time between two faults.
 void SegmentWorld::StrikeOrder(SegmentHost& host) {
-  switch (dice_.Below(4)) {
+  switch (dice_.Below(5)) {
     case 0:
       Trace("pause");
       return host.Pause(Milliseconds(dice_.Below(8'000)));
@@ -114,6 +114,9 @@ void SegmentWorld::StrikeOrder(SegmentHost& host) {
       return peers_.CutOff(AnyHost().address(), host.address());
     case 2:
       return peers_.Mend();
+    case 3:
+      Trace("drain");
+      return host.HandOver();
     default:
       return host.Reconnect();
   }
@@ -244,10 +247,7 @@ void SegmentWorld::DemandService() {
   periods_.NoteClock();
   registry_clock_.SetRight();
   periods_.NoteClock();
-  for (const auto& host : hosts_) {
-    if (!host->up()) host->Start({});
-    host->EndFaults();
-  }
+  for (const auto& host : hosts_) host->EndFaults();
   operator_->CorrectAll();
   const auto is_frozen = [&] { return ParseMeta(tree_.Peek(kMetaPath)->data)->frozen; };
   for (const auto& host : hosts_) host->TagsServed();

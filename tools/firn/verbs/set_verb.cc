@@ -14,6 +14,7 @@
 #include "registry/cluster/first_use.h"
 #include "registry/cluster/tag_store.h"
 #include "tools/firn/registry_session.h"
+#include "tools/firn/tag_changes.h"
 #include "tools/firn/verbs/verbs.h"
 
 namespace firn {
@@ -104,6 +105,17 @@ Status CheckStart(BlockingCoordinator& registry, const ClusterMeta& meta, const 
           largest));
 }
 
+// Fails while a server runs that refuses the tags which a first use creates.
+Status CheckServers(BlockingCoordinator& registry, const Changes& changes) {
+  if (changes.default_strategy != kCounterStrategy) return {};
+  TagDefinition counter{.name = "counter", .strategy = "segment"};
+  counter.buffer = TagBuffer::kOwner;
+  Status servable = CheckServable(registry, {}, {counter});
+  if (servable.code() != Code::kInvalid) return servable;
+  return Invalid("a running server of version 0.1 would refuse such tags; upgrade it first: " +
+                 PrintCommand(PrintedCommand::kServers) + " shows the versions");
+}
+
 void Apply(const Changes& changes, const Nonce& era, ClusterSettings& settings) {
   if (changes.lease_share) settings.lease_share = changes.lease_share;
   if (changes.default_strategy == kOff) settings.counters.reset();
@@ -136,6 +148,7 @@ Result<Output> RunSet(const std::vector<std::string>& words) {
   const Result<MetaAsRead> root = ReadMeta(registry);
   if (root.code() == Code::kNotFound) return NotFound("there is no cluster here");
   if (!root.ok()) return root.status();
+  FIRN_TRY(CheckServers(registry, changes));
   FIRN_ASSIGN(const ClusterSettings settings,
               changes.any() ? Change(registry, changes) : ReadClusterSettings(registry));
   const int64_t created = ReadCountersCreated(registry.Read(kCountersPath)).value_or(0);
@@ -179,8 +192,8 @@ Verb SetVerb() {
           "use, strategy=segment buffer=owner, so that INCR of any key works. none ends that;\n"
           "the tags stay. With it: counter_start=N, the first number of each (1), and\n"
           "counter_prefixes=A,B, the names for which this counts (all). At most 5,000 tags are\n"
-          "created so. After a restore set it again, with counter_start. Servers of 0.1\n"
-          "refuse these tags, and create none.\n",
+          "created so. After a restore set it again, with counter_start. Refused while a\n"
+          "server of 0.1 runs, which would refuse these tags.\n",
       .flags = {FIRN_REGISTRY_FLAGS},
       .run = RunSet};
 }

@@ -59,7 +59,7 @@ function showTag(view, name, into) {
              ['numbers in memory', here.supply === undefined ? undefined : number(here.supply)],
              ['they last for', here.supply_seconds === undefined ? undefined :
                  `${number(Math.round(here.supply_seconds))} s at the present rate`],
-             ['numbers come from', here.owner],
+             ['numbers come from', here.owner && [here.owner, here.owner_since].filter(Boolean).join(', since ')],
              ['step', here.step === undefined ? undefined : number(here.step)],
              ['store unreachable since', here.ledger_since],
              ['numbers from the ledger meanwhile', here.ledger_numbers]])),

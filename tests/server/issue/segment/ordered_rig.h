@@ -35,12 +35,13 @@ class ScriptedLink final : public OwnerLink {
   }
   int64_t ChangeOf(const std::string&) const override { return change; }
   bool Knows(const std::string&) const override { return owner != nullptr; }
-  std::string Trouble() const override { return trouble; }
+  std::string Trouble(const std::string&) const override { return trouble; }
   void Send() { takes.front().sent = takes.front().count(); }
   void Answer() {
     if (takes.front().sent == 0) Send();
     const Request take = std::move(takes.front());
     takes.pop_front();
+    if (!refusal.empty()) return take.done(NotFound(refusal));
     take.done(owner == nullptr ? Result<Range>(Range{}) : owner->Take(take.sent));
   }
 
@@ -49,6 +50,7 @@ class ScriptedLink final : public OwnerLink {
   bool sends = true, prompt = true;  // at once
   bool out_of_memory = false;
   std::string trouble;
+  std::string refusal{};      // of a server that does not serve the tag; empty: it does
   std::deque<Request> takes;  // more than one only if the first is late
 };
 

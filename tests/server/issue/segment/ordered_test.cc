@@ -126,6 +126,41 @@ TEST_F(OrderedTest, ACallWithoutAnOwnerIsRefusedWithThatReason) {
   EXPECT_THAT(call_.refusal().message, testing::HasSubstr("the cluster is frozen"));
 }
 
+TEST_F(OrderedTest, ACallWaitsForAnOwnerThatHasNotReadTheTagYet) {
+  Own(first_);
+  second_.link.refusal = "its owner does not serve it";
+  EXPECT_EQ(Ask(second_), Verdict::kWait);
+  Pass(Milliseconds(300));
+  EXPECT_EQ(second_.tag->Issue(call_), Verdict::kWait);
+  second_.link.refusal.clear();
+  Pass(Milliseconds(10));
+  AnswerAll();
+  Pass(Milliseconds(10));
+  EXPECT_EQ(second_.tag->Issue(call_), Verdict::kIssued);
+}
+
+TEST_F(OrderedTest, AnOwnerThatNeverServesTheTagIsTheReason) {
+  Own(first_);
+  second_.link.refusal = "its owner does not serve it";
+  EXPECT_EQ(Ask(second_), Verdict::kWait);
+  Pass(OwnerSource::kHold);
+  second_.tag->Issue(call_);
+  EXPECT_THAT(call_.refusal().message, testing::HasSubstr("its owner does not serve it"));
+}
+
+TEST_F(OrderedTest, AllServersSayWhyTheStoreHasNoNumbers) {
+  Own(first_);
+  for (Server* server : {&first_, &second_}) {
+    EXPECT_EQ(Ask(*server), Verdict::kWait);
+    for (int i = 0; i < 50 && call_.refusal().message.find("no row") == std::string::npos; ++i) {
+      while (!ledger_.questions.empty()) ledger_.Fail(NotFound("there is no row"));
+      Pass(Milliseconds(10));
+      server->tag->Issue(call_);
+    }
+    EXPECT_THAT(call_.refusal().message, testing::HasSubstr("there is no row"));
+  }
+}
+
 TEST_F(OrderedTest, ACallWaitsForTheFirstRangeOfANewOwner) {
   Own(first_);
   for (Server* server : {&first_, &second_}) {

@@ -147,7 +147,7 @@ final class AsyncCalls {
   private void execute(Runnable completion) {
     try {
       executor.execute(completion);
-    } catch (RejectedExecutionException full) {
+    } catch (RejectedExecutionException | OutOfMemoryError full) {
       if (!engine.inBackground(completion)) {
         completion.run();
       }

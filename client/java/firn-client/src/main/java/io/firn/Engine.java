@@ -126,30 +126,24 @@ final class Engine {
     }
   }
 
-  /** Returns the answer of one server about a lease, over a connection of its own. That may take longer than ids, because
-   * the server may have to write to its registry, so only the connection tells of the server's health. */
-  <T> T askAt(String address, Ask<T> ask, long limitMs) throws Failure {
+  /** Returns a connection for requests about a lease. An answer may take longer than ids, because the server may have to
+   * write to its registry, so only the connection tells of the server's health. */
+  Connection connectForLease(String address, long until) throws Failure {
     Server server = fleet.at(address);
     if (fleet.lacksAddress(server)) {
       resolve(server);
     }
-    long until = System.nanoTime() + limitMs * 1_000_000;
-    Connection connection;
     try {
-      connection = connect(server, until);
+      Connection connection = connect(server, until);
+      fleet.connected(server);
+      return connection;
     } catch (Failure failure) {
       fleet.failed(server, "", failure);
       throw failure;
     }
-    try {
-      fleet.connected(server);
-      return ask(connection, ask, until);
-    } finally {
-      drop(connection);
-    }
   }
 
-  private static <T> T ask(Connection connection, Ask<T> ask, long until) throws Failure {
+  static <T> T ask(Connection connection, Ask<T> ask, long until) throws Failure {
     T answer = connection.call(ask, until);
     String fault = ask.faultOf(answer, connection.check);
     if (fault != null) {
@@ -334,7 +328,7 @@ final class Engine {
     }
   }
 
-  /** Returns whether the task runs: not after the client was closed. */
+  /** Returns whether the task runs: not after the client was closed, nor while the system starts no thread. */
   boolean inBackground(Runnable run) {
     if (fleet.stopped()) {
       return false;
@@ -342,7 +336,7 @@ final class Engine {
     try {
       background.execute(run);
       return true;
-    } catch (java.util.concurrent.RejectedExecutionException closed) {
+    } catch (java.util.concurrent.RejectedExecutionException | OutOfMemoryError noThread) {
       return false;
     }
   }

@@ -21,8 +21,7 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.Collectors;
 
-/** The servers of a client, their health, and the one that a call asks next. Thread-safe; hooks are called without
- * its lock. */
+/** The servers of a client, their health, and the one that a call asks next. Thread-safe. */
 final class Fleet implements Lessee.Servers {
   /** Limits how many requests all calls together may add as retries, so that clients do not multiply the
    * load on servers that are already slow. Each call earns a fifth of a retry and each second earns ten; at
@@ -66,6 +65,7 @@ final class Fleet implements Lessee.Servers {
   private final List<String> seeds;
   private final Runnable trouble;
   final Counters.Tally tally;
+  private final Event.Hooks hooks = new Event.Hooks();
   final RetryBudget budget = new RetryBudget(Server.now());
   private final long name = ThreadLocalRandom.current().nextLong();
   private final Set<String> ownNumbers = new HashSet<>(); // tags that need no machine id
@@ -373,17 +373,16 @@ final class Fleet implements Lessee.Servers {
     return List.copyOf(servers.values());
   }
 
-  /**
-   * A callback that throws is reported to its thread's handler and changes nothing else. After the client was closed,
-   * servers fail because of that, so nothing is reported.
-   */
+  /** Reports an event. After the client was closed, servers fail because of that, so nothing is reported. */
   void tell(String kind, String server, String detail) {
-    if (stopped) return;
-    try {
-      options.onEvent.accept(new Event(kind, server, detail));
-    } catch (RuntimeException | Error fault) {
-      report(fault);
+    if (stopped || options.onEvent == Options.NO_HOOK) {
+      return;
     }
+    hooks.call(() -> {
+      if (!stopped) {
+        options.onEvent.accept(new Event(kind, server, detail));
+      }
+    });
   }
 
   /** Never fails: what the handler itself throws is discarded, as the JVM does. */

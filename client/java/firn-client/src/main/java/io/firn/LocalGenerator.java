@@ -57,7 +57,7 @@ public final class LocalGenerator implements AutoCloseable {
       return this;
     }
 
-    /** Receives each lease that is lost, on the generator's thread; must return soon. */
+    /** Receives each lease that is lost, on a thread of its own, one at a time. */
     public Builder onLost(Consumer<LeaseLoss> hook) {
       onLost = hook;
       return this;
@@ -143,8 +143,10 @@ public final class LocalGenerator implements AutoCloseable {
   private final String name;
   private final Integer rack;
   private final long aheadMs;
-  private final LeasedIds ids = new LeasedIds(LeasedIds.SYSTEM);
+  final LeasedIds ids = new LeasedIds(LeasedIds.SYSTEM);
   private final Lessee lessee; // of the thread
+  private Connection kept; // of the thread: to the server that answered last with a lease; null: none
+  private String keptAt;
   private final Thread thread;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
@@ -158,7 +160,10 @@ public final class LocalGenerator implements AutoCloseable {
     name = options.name;
     rack = options.rack;
     aheadMs = options.aheadMs;
-    lessee = new Lessee(ids, LeasedIds.SYSTEM, engine.fleet, options.onLost, issues, aheadMs);
+    Consumer<LeaseLoss> onLost = options.onLost;
+    Event.Hooks hooks = new Event.Hooks();
+    lessee = new Lessee(ids, LeasedIds.SYSTEM, engine.fleet, loss -> hooks.call(() -> onLost.accept(loss)), issues,
+        aheadMs);
     thread = Engine.daemon(this::run, "firn-lease");
     ids.onJump = this::wake;
     thread.start();
@@ -229,6 +234,7 @@ public final class LocalGenerator implements AutoCloseable {
       }
     }
     ids.explain("its client was closed");
+    hangUp();
     lock.lock();
     try {
       ended = true;
@@ -304,8 +310,50 @@ public final class LocalGenerator implements AutoCloseable {
     }
   }
 
+  /** Asks over a connection that no call uses. That of the last lease is kept, so that its renewal needs no file
+   * descriptor and no DNS. */
   private <T> T ask(Request request, Ask<T> ask) throws Failure {
-    return engine.askAt(request.server, ask, request.limitMs);
+    long until = System.nanoTime() + request.limitMs * 1_000_000;
+    if (kept != null && request.server.equals(keptAt)) {
+      try {
+        return ask(kept, request, ask, until);
+      } catch (Failure failure) {
+        if (!failure.stale || engine.fleet.stopped()) { // otherwise the server has closed an idle connection
+          throw failure;
+        }
+      }
+    }
+    return ask(engine.connectForLease(request.server, until), request, ask, until);
+  }
+
+  private <T> T ask(Connection over, Request request, Ask<T> ask, long until) throws Failure {
+    boolean keeps = false;
+    try {
+      T answer = Engine.ask(over, ask, until);
+      keeps = over == kept || answer instanceof Terms;
+      return answer;
+    } catch (Failure failure) {
+      keeps = over == kept && (failure.refused() || failure.lacksMethod);
+      throw failure;
+    } finally {
+      if (keeps && over != kept) {
+        hangUp();
+        kept = over;
+        keptAt = request.server;
+      } else if (!keeps && over == kept) {
+        hangUp();
+      } else if (!keeps) {
+        engine.drop(over);
+      }
+    }
+  }
+
+  /** Closes the kept connection. */
+  private void hangUp() {
+    if (kept != null) {
+      engine.drop(kept);
+      kept = null;
+    }
   }
 
   static Outcome outcomeOf(Failure failure) {

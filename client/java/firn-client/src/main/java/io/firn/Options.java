@@ -11,6 +11,7 @@ import java.util.function.Consumer;
 
 /** The options of a client. Each setter returns this object. A client copies them when it is created. */
 public final class Options {
+  static final Consumer<Event> NO_HOOK = event -> { };
   private static final String NO_UNIX =
       "; the Java client does not connect to Unix sockets: use the server's host and port";
   final String servers;
@@ -24,7 +25,7 @@ public final class Options {
   int serversMax = 16;
   List<LocalTag> localRanges = List.of();
   Tls tls;
-  Consumer<Event> onEvent = event -> { };
+  Consumer<Event> onEvent = NO_HOOK;
   Executor executor;
 
   private Options(Options other) {
@@ -122,7 +123,7 @@ public final class Options {
     return this;
   }
 
-  /** Receives events about servers, on any thread; must return soon. */
+  /** Receives events about servers, on a thread of its own, one at a time. */
   public Options onEvent(Consumer<Event> hook) {
     onEvent = hook;
     return this;

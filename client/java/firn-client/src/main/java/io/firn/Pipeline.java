@@ -57,10 +57,17 @@ final class Pipeline implements Watchdog.Watched {
     limitNs = engine.options.attemptLimitMs * 1_000_000L;
   }
 
-  void start() {
+  /** Returns false, and has ended, if the system starts no thread. */
+  boolean start() {
     engine.watchdog.add(this);
     reader = Engine.daemon(this::read, "firn-answers");
-    reader.start();
+    try {
+      reader.start();
+      return true;
+    } catch (OutOfMemoryError noThread) {
+      end(new Failure(Attempt.End.NO_ROOM, "this process can start no thread"));
+      return false;
+    }
   }
 
   /** Queues the request of a call, and writes it unless another thread is about to. Returns null if the connection has
@@ -98,9 +105,14 @@ final class Pipeline implements Watchdog.Watched {
   }
 
   private void writeOn() {
-    engine.inBackground(() -> {
+    boolean writes = engine.inBackground(() -> {
       while (write()) { }
     });
+    if (!writes) { // the next request, or the thread that reads, tries again
+      synchronized (this) {
+        writing = false;
+      }
+    }
   }
 
   private void flush() {
@@ -217,7 +229,9 @@ final class Pipeline implements Watchdog.Watched {
   @Override
   public void expire(long until) {
     due = Watchdog.EXPIRED;
-    engine.inBackground(this::judge);
+    if (!engine.inBackground(this::judge)) {
+      due = System.nanoTime() + limitNs / GRACES;
+    }
   }
 
   /** Closes the connection if no answer has arrived for the time of an attempt. Otherwise, requests that have waited as

@@ -65,8 +65,7 @@ final class Pool {
 
   private void dialIfRoom(Engine engine) {
     if (!dialling && open.size() < most) {
-      dialling = true;
-      engine.inBackground(() -> dial(engine));
+      dialling = engine.inBackground(() -> dial(engine)); // the task takes the lock before it changes this
     }
   }
 
@@ -87,8 +86,11 @@ final class Pool {
         }
       }
     }
+    if (made != null && !made.start()) {
+      made = null;
+      failure = new Failure(Attempt.End.NO_ROOM, "this process can start no thread");
+    }
     if (made != null) {
-      made.start();
       admit(made);
       if (!engine.fleet.lists(server)) {
         made.leave();

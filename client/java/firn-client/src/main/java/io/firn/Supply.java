@@ -307,9 +307,11 @@ final class Supply {
     if (next.left > 0 || inUse.left > enough || fetching || closed || now < notBefore) {
       return;
     }
-    fetching = true;
     int count = now < mostUntil ? Math.min(size, most) : size;
-    engine.inBackground(() -> fetch(count, now));
+    fetching = engine.inBackground(() -> fetch(count, now)); // the task takes the lock before it changes this
+    if (!fetching) {
+      failed(null, count);
+    }
   }
 
   private void fetch(int count, long askedAt) {

@@ -71,7 +71,7 @@ class ClientTest {
         calls.add(client.nextIdAsync("order"));
       }
       while (!server.holds) {
-        Thread.onSpinWait();
+        Thread.sleep(1);
       }
       calls.add(client.nextIdAsync("order"));
       held.countDown();
@@ -88,7 +88,7 @@ class ClientTest {
       List<CompletableFuture<Long>> calls = new ArrayList<>();
       calls.add(client.nextIdAsync("order"));
       while (!server.holds) {
-        Thread.onSpinWait();
+        Thread.sleep(1);
       }
       server.mayAnswer = new CountDownLatch(0); // for the connections that follow
       while (!calls.get(calls.size() - 1).isDone()) {
@@ -135,7 +135,7 @@ class ClientTest {
         calls.add(client.nextIdAsync("order"));
       }
       while (!server.holds) {
-        Thread.onSpinWait();
+        Thread.sleep(1);
       }
       server.mayAnswer = new CountDownLatch(0);
       server.reset();
@@ -163,7 +163,7 @@ class ClientTest {
         calls.add(CompletableFuture.supplyAsync(() -> idOf(client), threads));
       }
       while (client.servers().stream().mapToInt(one -> one.inFlight).sum() + client.counters().timeouts < 200) {
-        Thread.onSpinWait();
+        Thread.sleep(5);
       }
       healthy.mayAnswer.countDown();
       for (CompletableFuture<Long> call : calls) {
@@ -180,6 +180,48 @@ class ClientTest {
       return client.nextId("order");
     } catch (FirnException failure) {
       throw new CompletionException(failure);
+    }
+  }
+
+  @Test
+  void asynchronous_calls_connect_after_no_thread_could_be_started() throws Exception {
+    try (FirnClient client = new FirnClient(options())) {
+      CompletableFuture<Long> first = new CompletableFuture<>();
+      FakeServer.withoutThreads(client, () -> client.nextIdAsync("order").thenAccept(first::complete));
+      client.nextIdAsync("order").get();
+      first.get();
+    }
+  }
+
+  @Test
+  @Timeout(60)
+  void requests_are_written_after_no_thread_could_be_started() throws Exception {
+    CountDownLatch held = new CountDownLatch(1);
+    server.mayAnswer = held;
+    try (FirnClient client = new FirnClient(options())) {
+      CompletableFuture<Long> first = client.nextIdAsync("order");
+      while (!server.holds) {
+        Thread.sleep(1);
+      }
+      CompletableFuture<Long> second = new CompletableFuture<>();
+      FakeServer.withoutThreads(client, () -> client.nextIdAsync("order").thenAccept(second::complete));
+      held.countDown();
+      first.get();
+      second.get();
+    }
+  }
+
+  @Test
+  @Timeout(60)
+  void attempts_time_out_after_no_thread_could_be_started() throws Exception {
+    server.mayAnswer = new CountDownLatch(1);
+    try (FirnClient client = new FirnClient(options().deadlineMs(1_000).attemptLimitMs(200))) {
+      CompletableFuture<Long> first = client.nextIdAsync("order");
+      while (!server.holds) {
+        Thread.sleep(1);
+      }
+      FakeServer.withoutThreads(client, () -> failureOf(first));
+      assertThrows(FirnException.class, () -> client.nextId("order"));
     }
   }
 

@@ -9,18 +9,25 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** A server that answers the calls of a client with numbers from a counter. Its answers can be held back. */
 final class FakeServer implements Closeable {
+  private static final long BEGAN_MS = System.currentTimeMillis();
   private final ServerSocket listener = new ServerSocket(0, 100, InetAddress.getLoopbackAddress());
   private final AtomicLong next = new AtomicLong(1000);
   private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
   volatile CountDownLatch mayAnswer = new CountDownLatch(0);
   volatile boolean holds; // it has held back an answer
+  volatile int leaseMs; // the interval of leases; 0: it grants none
+  final AtomicLong renewals = new AtomicLong();
 
   FakeServer() throws IOException {
     Thread accepting = new Thread(this::accept);
@@ -34,6 +41,24 @@ final class FakeServer implements Closeable {
 
   long lastIssued() {
     return next.get() - 1;
+  }
+
+  /** Lets the client start no thread while `work` runs. */
+  static void withoutThreads(FirnClient client, Runnable work) {
+    ThreadPoolExecutor background = (ThreadPoolExecutor) client.engine.background;
+    ThreadFactory before = background.getThreadFactory();
+    background.setKeepAliveTime(1, TimeUnit.MILLISECONDS);
+    while (background.getPoolSize() > background.getActiveCount()) { // idle threads end
+      Thread.yield();
+    }
+    background.setThreadFactory(run -> {
+      throw new OutOfMemoryError("unable to create native thread: as the test says");
+    });
+    try {
+      work.run();
+    } finally {
+      background.setThreadFactory(before);
+    }
   }
 
   /** Resets all connections. New ones are accepted. */
@@ -93,6 +118,9 @@ final class FakeServer implements Closeable {
     String method = request.string();
     int sequence = request.i32();
     Arguments arguments = request.struct(new Arguments(), (from, into, id, type) -> {
+      if (type == Reader.STRUCT) { // about a lease
+        return false;
+      }
       if (type == Reader.STRING) {
         into.tag = from.string();
       } else {
@@ -119,6 +147,11 @@ final class FakeServer implements Closeable {
   }
 
   private void result(DataOutputStream out, String method, int count) throws IOException {
+    if (leaseMs > 0 && method.toLowerCase(Locale.ROOT).endsWith("lease")) {
+      renewals.addAndGet(method.equals("renewLease") ? 1 : 0);
+      lease(field(out, Reader.STRUCT, 0));
+      return;
+    }
     long first = method.equals("status") ? 0 : next.getAndAdd(count);
     switch (method) {
       case "getId":
@@ -147,6 +180,20 @@ final class FakeServer implements Closeable {
         string(field(out, Reader.STRING, 5), "firn");
         out.writeByte(Reader.STOP);
     }
+  }
+
+  /** Writes the terms of the only lease, of machine id 17. */
+  private void lease(DataOutputStream out) throws IOException {
+    string(field(out, Reader.STRING, 1), "a-lease");
+    string(field(out, Reader.STRING, 18), address());
+    for (int[] one : new int[][] {{3, 17}, {7, 22}, {9, 12}, {12, 1}, {16, leaseMs / 3}}) {
+      field(out, Reader.I32, one[0]).writeInt(one[1]);
+    }
+    for (long[] one : new long[][] {{6, 17 << 12}, {11, 4096}, {13, BEGAN_MS - 1000}, {14, 1000},
+        {15, System.currentTimeMillis() - BEGAN_MS + 1000 + leaseMs}}) {
+      field(out, Reader.I64, (int) one[0]).writeLong(one[1]);
+    }
+    out.writeByte(Reader.STOP);
   }
 
   private static DataOutputStream field(DataOutputStream out, byte type, int id) throws IOException {

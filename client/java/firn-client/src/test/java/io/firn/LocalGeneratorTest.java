@@ -10,9 +10,11 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 class LocalGeneratorTest {
   private static Outcome outcome(LeaseWire.Fault fault) {
@@ -68,6 +70,46 @@ class LocalGeneratorTest {
     }
   }
 
+  /** The listener is closed, so a renewal that opened a connection would fail. */
+  @Test
+  void renewals_keep_their_connection() throws Exception {
+    FakeServer server = new FakeServer();
+    server.leaseMs = 1_500;
+    try (FirnClient client = new FirnClient(new Options("list://" + server.address()));
+        LocalGenerator generator = client.localGenerator("a").open()) {
+      awaitRenewals(server, 1);
+      server.close();
+      awaitRenewals(server, 4);
+      generator.next();
+      assertEquals(1, client.counters().connects);
+    }
+  }
+
+  @Test
+  void renewal_replaces_a_connection_that_the_server_has_closed() throws Exception {
+    FakeServer server = new FakeServer();
+    server.leaseMs = 1_500;
+    try (FirnClient client = new FirnClient(new Options("list://" + server.address()));
+        LocalGenerator generator = client.localGenerator("a").open()) {
+      for (int i = 0; i < 3; i++) {
+        awaitRenewals(server, 1);
+        server.reset();
+      }
+      awaitRenewals(server, 2);
+      assertEquals("no server has answered yet", generator.ids.reason(), "the last failure of a request");
+      assertEquals(4, client.counters().connects);
+    } finally {
+      server.close();
+    }
+  }
+
+  private static void awaitRenewals(FakeServer server, int more) throws InterruptedException {
+    long last = server.renewals.get() + more;
+    for (long end = System.nanoTime() + 30_000_000_000L; server.renewals.get() < last; Thread.sleep(5)) {
+      assertTrue(System.nanoTime() < end, "no renewals");
+    }
+  }
+
   @Test
   void connection_for_a_lease_ends_a_row_of_failures_but_no_quarantine() throws Exception {
     FakeServer server = new FakeServer();
@@ -75,18 +117,60 @@ class LocalGeneratorTest {
       Fleet fleet = client.engine.fleet;
       for (int failures = 0; failures < 3; failures++) {
         fleet.failed(fleet.at(server.address()), "order", new Failure(Attempt.End.CLOSED, ""));
-        client.engine.askAt(server.address(), Ask.status(), 30_000);
+        connectForLease(client, server);
       }
       assertTrue(client.servers().stream().allMatch(one -> one.health.equals("healthy")));
       fleet.failed(fleet.at(server.address()), "order", new Failure(Attempt.End.BROKEN, ""));
-      client.engine.askAt(server.address(), Ask.status(), 30_000);
+      connectForLease(client, server);
       assertTrue(client.servers().stream().anyMatch(one -> one.health.equals("quarantined")));
     } finally {
       server.close();
     }
   }
 
-  /** The program's hook for events throws, and so does its handler of uncaught exceptions. */
+  private static void connectForLease(FirnClient client, FakeServer server) throws Failure {
+    client.engine.drop(client.engine.connectForLease(server.address(), System.nanoTime() + 30_000_000_000L));
+  }
+
+  /** The hook waits for another thread, which a lock of the call would block. */
+  @Test
+  @Timeout(60)
+  void hook_can_wait_for_another_thread_that_closes_the_client() throws Exception {
+    FakeServer server = new FakeServer();
+    server.mayAnswer = new CountDownLatch(1);
+    CompletableFuture<Boolean> closed = new CompletableFuture<>();
+    FirnClient[] client = new FirnClient[1];
+    Options options = new Options("list://" + server.address()).deadlineMs(5_000).attemptLimitMs(100);
+    client[0] = new FirnClient(options.onEvent(event -> {
+      Thread closing = new Thread(client[0]::close);
+      closing.start();
+      try {
+        closing.join(10_000);
+      } catch (InterruptedException end) {
+        Thread.currentThread().interrupt();
+      }
+      closed.complete(!closing.isAlive());
+    }));
+    for (int failures = 0; failures < 3; failures++) {
+      client[0].nextIdAsync("order");
+      Thread.sleep(300); // until the attempt has timed out
+    }
+    assertTrue(closed.get());
+    server.close();
+  }
+
+  @Test
+  void hooks_delay_no_renewal() throws Exception {
+    CompletableFuture<String> thread = new CompletableFuture<>();
+    Options options = new Options("list://127.0.0.1:1").onEvent(
+        event -> thread.complete(Thread.currentThread().getName()));
+    try (FirnClient client = new FirnClient(options)) {
+      assertThrows(FirnException.class, () -> client.localGenerator("a").open(Duration.ofSeconds(2)));
+      assertEquals("firn-hooks", thread.get(30, TimeUnit.SECONDS)); // and not firn-lease
+    }
+  }
+
+  /** A defect of the client, which the program's handler of uncaught exceptions cannot handle. */
   @Test
   void error_does_not_end_the_thread_of_a_generator() throws Exception {
     BlockingQueue<Thread> faulty = new LinkedBlockingQueue<>();
@@ -97,10 +181,8 @@ class LocalGeneratorTest {
       }
       throw new OutOfMemoryError("as the test says");
     });
-    Options options = new Options("list://127.0.0.1:1").onEvent(event -> {
-      throw new IllegalStateException("as the test says");
-    });
-    try (FirnClient client = new FirnClient(options)) {
+    try (FirnClient client = new FirnClient(new Options("list://127.0.0.1:1"))) {
+      client.engine.fleet.at("127.0.0.1:1").addresses = null;
       CompletableFuture<FirnException> opening = CompletableFuture.supplyAsync(() -> assertThrows(FirnException.class,
           () -> client.localGenerator("a").open(Duration.ofDays(1))));
       assertNotNull(faulty.poll(30, TimeUnit.SECONDS));

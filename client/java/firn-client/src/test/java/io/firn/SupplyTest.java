@@ -1,5 +1,6 @@
 package io.firn;
 
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -71,6 +72,15 @@ class SupplyTest {
     pool.shutdown();
     assertEquals(all, different.size());
     assertTrue(client.counters().localTaken > EACH, "ids came from memory");
+  }
+
+  @Test
+  void fetches_again_after_no_thread_could_be_started() throws Exception {
+    open(LocalTag.segment("count"));
+    FakeServer.withoutThreads(client, () -> assertDoesNotThrow(() -> client.nextId("count")));
+    for (long end = System.nanoTime() + 20_000_000_000L; client.counters().localTaken == 0; client.nextId("count")) {
+      assertTrue(System.nanoTime() < end, "ids are not fetched");
+    }
   }
 
   @Test
