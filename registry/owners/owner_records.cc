@@ -32,6 +32,7 @@ std::string FormatBeat(const Beat& beat) {
       .Number("window_ms", beat.window.count())
       .Flag("ended", beat.ended);
   if (!beat.unreachable.empty()) json.Text("unreachable", beat.unreachable);
+  if (beat.tls) json.Flag("tls", *beat.tls);
   return json.Others(beat.others).Done();
 }
 
@@ -57,6 +58,7 @@ Result<Beat> ParseBeat(std::string_view json) {
   if (read.Find("unreachable") != nullptr) {
     read.Text("unreachable", beat.unreachable, Beat::kUnreachableBytesMax);
   }
+  if (read.Find("tls") != nullptr) read.Flag("tls", beat.tls.emplace());
   read.Others(beat.others);
   FIRN_TRY(read.status().WithContext("an owner's beat"));
   FIRN_ASSIGN(beat.secret, Nonce::Parse(secret));

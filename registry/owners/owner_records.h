@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,7 +15,7 @@ namespace firn {
 //
 //   /owners/beats/<tenure>           {"address":"10.1.2.3:7609","secret":"<32 hex>",
 //                                     "word":"<32 hex>","window_ms":3000,"ended":false,
-//                                     "unreachable":"10.1.2.4:7609,10.1.2.5:7609"}
+//                                     "unreachable":"10.1.2.4:7609,10.1.2.5:7609","tls":true}
 //   /owners/beats/<tenure>/alive     empty; exists until the tenure has ended
 //   /owners/partitions/<partition>   {"tenure":"<32 hex>","address":"10.1.2.3:7609",
 //                                     "change":"<32 hex>"}
@@ -46,6 +47,8 @@ struct Beat {
   bool ended = false;  // never renewed again
   // Addresses that its server cannot reach, separated by commas; the last one may be cut off.
   std::string unreachable{};
+  // Whether connections to the address use TLS; empty: its server is of an earlier version.
+  std::optional<bool> tls{};
   std::string others{};
 
   friend bool operator==(const Beat&, const Beat&) = default;

@@ -271,7 +271,8 @@ Holding Owners::At(size_t partition) const {
           .version = version,
           .since = share.modified,
           .address = share.owner->address,
-          .secret = known ? beat->second.beat->secret : Nonce()};
+          .secret = known ? beat->second.beat->secret : Nonce(),
+          .tls = known ? beat->second.beat->tls : std::nullopt};
 }
 
 Write Owners::ChangeCheck(size_t partition) const {

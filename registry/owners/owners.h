@@ -27,6 +27,7 @@ namespace firn {
 
 struct OwnersOptions {
   std::string address;  // of this server, for the others
+  bool tls = false;     // connections to this address use TLS
   Milliseconds window = Beat::kWindow;
 };
 
@@ -38,10 +39,11 @@ struct Holding {
   Kind kind = Kind::kUnknown;
   int64_t version = 0;  // of the partition's node: a later answer has a higher one
   WallMs since{};  // kOther, kHere: when the owner took it, by the registry's clock; 0: unknown
-  std::string address{};  // kOther
-  Nonce secret{};         // kOther: of its tenure; zero until its beat has been read
-  uint64_t term = 0;      // kHere
-  BootMs until{};         // kHere: end of the term, unless it is extended
+  std::string address{};      // kOther
+  Nonce secret{};             // kOther: of its tenure; zero until its beat has been read
+  std::optional<bool> tls{};  // kOther: see Beat
+  uint64_t term = 0;          // kHere
+  BootMs until{};             // kHere: end of the term, unless it is extended
 
   friend bool operator==(const Holding&, const Holding&) = default;
 };
@@ -121,6 +123,8 @@ class Owners {
   }
   // Returns the addresses of servers that cannot reach this one.
   const std::vector<std::string>& listed_by() const { return listed_by_; }
+  // Returns whether the server at the address uses TLS, as its beat says.
+  std::optional<bool> TlsOf(const std::string& address) const;
 
   // Ends all terms and frees their partitions: if it waits, once another server may take them,
   // otherwise at once. Takes none afterwards.

@@ -47,7 +47,8 @@ Task<> Owners::BeginTenure() {
                .beat = {.address = options_.address,
                         .secret = Nonce::Draw(entropy_),
                         .word = Nonce::Draw(entropy_),
-                        .window = options_.window},
+                        .window = options_.window,
+                        .tls = options_.tls},
                .session = registry_.session()};
   const BootMs sent = registry_.now();
   const std::vector<Write> writes{

@@ -119,6 +119,13 @@ void Owners::JudgeReach() {
   if (gives_up_) avoided_until_ = now + kAvoided;
 }
 
+std::optional<bool> Owners::TlsOf(const std::string& address) const {
+  for (const auto& [tenure, other] : beats_) {
+    if (IsRenewed(other) && other.beat->address == address) return other.beat->tls;
+  }
+  return std::nullopt;
+}
+
 std::vector<Nonce> Owners::OthersTenures() const {
   std::vector<Nonce> tenures;
   for (const Share& share : shares_) {

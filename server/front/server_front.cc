@@ -53,7 +53,8 @@ ServerFront::ServerFront(ServerFrontOptions options, Issuer& issuer, const Serve
                rights_.get(),
                [this] { return certificates(); },
                [this] { return reloads_.last(); },
-               options_.take_owned},
+               options_.take_owned,
+               options_.proves_server},
       public_(options_.listen, clock, [this] { return PublicProtocols(); }) {
   dubbo_.make_id_order = options_.dubbo.value_or(VestaOrder::kTimeFirst);
   if (!options_.admin) return;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace firn {
@@ -11,6 +12,8 @@ struct PeerTake {
   std::string tag;
   std::string form;   // FormOf the tag's definition; the owner's must be the same
   int64_t count = 0;  // set when the request is sent
+  // Whether the owner uses TLS; empty: if this server does. Not sent.
+  std::optional<bool> tls{};
 };
 
 }  // namespace firn

@@ -11,7 +11,7 @@ namespace firn {
 
 TagOwners::TagOwners(Coordinator& coordinator, Entropy& entropy, OwnersSetup setup)
     : setup_(std::move(setup)),
-      owners_(coordinator, entropy, {.address = setup_.address},
+      owners_(coordinator, entropy, {.address = setup_.address, .tls = setup_.tls},
               [this](size_t partition) { Ended(partition); }) {
   owners_.Permit(!setup_.address.empty());
 }
@@ -45,17 +45,22 @@ void TagOwners::Ended(size_t partition) {
 // Asks each owner once a window, also if no call needs its numbers, so that all servers know
 // whether they reach it. And asks those that cannot reach this server.
 void TagOwners::Probe() {
-  std::map<std::string, Nonce> secrets;
-  for (const std::string& address : owners_.listed_by()) secrets.emplace(address, Nonce());
+  std::map<std::string, PeerTake> takes;  // by address
+  for (const std::string& address : owners_.listed_by()) {
+    takes[address] = {
+        .secret = Nonce().text(), .tag = {}, .form = {}, .tls = owners_.TlsOf(address)};
+  }
   {
     const std::lock_guard lock(mutex_);
     for (const Holding& owner : holdings_) {
-      if (owner.kind == Holding::Kind::kOther) secrets.emplace(owner.address, owner.secret);
+      if (owner.kind != Holding::Kind::kOther) continue;
+      takes[owner.address] = {
+          .secret = owner.secret.text(), .tag = {}, .form = {}, .tls = owner.tls};
     }
   }
-  for (const auto& [address, secret] : secrets) {
+  for (const auto& [address, take] : takes) {
     setup_.ask(
-        address, PeerTake{secret.text(), {}, {}}, [] { return 1; }, [](const Result<Range>&) {});
+        address, take, [] { return 1; }, [](const Result<Range>&) {});
   }
 }
 
@@ -107,7 +112,8 @@ void TagOwners::Take(const TagDefinition& tag, Count count, RangeSource::TakeDon
   }
   ++counts_.asked;
   const std::string address = owner.address;
-  PeerTake take{owner.secret.text(), tag.name, FormOf(tag)};
+  PeerTake take{
+      .secret = owner.secret.text(), .tag = tag.name, .form = FormOf(tag), .tls = owner.tls};
   lock.unlock();
   setup_.ask(address, std::move(take), std::move(count), std::move(done));
 }
@@ -130,6 +136,18 @@ Result<Range> TagOwners::TakeFor(const PeerTake& take) {
   ++counts_.answered;
   lock.unlock();
   return own->Take(std::clamp<int64_t>(take.count, 1, RangedStrategy::kCountMax));
+}
+
+int64_t TagOwners::ChangeOf(const std::string& tag) const {
+  const std::lock_guard lock(mutex_);
+  return holdings_[PartitionOf(tag)].version;
+}
+
+bool TagOwners::IsSecret(const std::string& secret) const {
+  const Result<Nonce> nonce = Nonce::Parse(secret);
+  if (!nonce.ok() || nonce->zero()) return false;
+  const std::lock_guard lock(mutex_);
+  return *nonce == secret_;
 }
 
 TagOwner TagOwners::OwnerOf(const std::string& tag) const {

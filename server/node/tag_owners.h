@@ -20,7 +20,8 @@ namespace firn {
 // The means with which a program can own tags.
 struct OwnersSetup {
   std::string
-      address{};  // this server's address for other servers; empty: this program cannot own tags
+      address{};     // this server's address for other servers; empty: this program cannot own tags
+  bool tls = false;  // connections to this address use TLS
   // Sends a take to the server at `address`; `count` and `done` as in OwnerLink::Take.
   std::function<void(const std::string& address, PeerTake take, OwnerLink::Count count,
                      RangeSource::TakeDone done)>
@@ -71,6 +72,7 @@ class TagOwners final : public OwnerLink {
   bool awaits_successor() const { return wanted_ && awaits_; }
 
   void Take(const TagDefinition& tag, Count count, RangeSource::TakeDone done) override;
+  int64_t ChangeOf(const std::string& tag) const override;
   bool Knows(const std::string& tag) const override { return !OwnerOf(tag).address.empty(); }
   std::string Trouble(const std::string& tag) const override;
 
@@ -82,6 +84,9 @@ class TagOwners final : public OwnerLink {
 
   // Answers another server's take, as OwnerLink::Take.
   Result<Range> TakeFor(const PeerTake& take);
+  // Returns whether this is the secret of this server's tenure, which other servers read in the
+  // registry.
+  bool IsSecret(const std::string& secret) const;
 
   TagOwner OwnerOf(const std::string& tag) const;
   OwnersReport report() const;

@@ -17,6 +17,7 @@ OwnersSetup OwnersOf(const ServerOptions& options) {
   }
   const auto links = std::make_shared<PeerLinks>(std::move(tls));
   return {.address = options.advertise.ToString(),
+          .tls = options.listen.tls.has_value(),
           .ask =
               [links](const std::string& address, PeerTake take, OwnerLink::Count count,
                       RangeSource::TakeDone done) {

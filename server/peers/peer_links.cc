@@ -3,11 +3,13 @@
 #include <chrono>
 #include <deque>
 #include <iterator>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include <openssl/ssl.h>
 #include <thrift/protocol/TCompactProtocol.h>
 #include <thrift/transport/TBufferTransports.h>
 #include <thrift/transport/TSSLSocket.h>
@@ -39,6 +41,33 @@ bool HasEnded(const apache::thrift::TException& error) {
          type == transport::TTransportException::END_OF_FILE ||
          type == transport::TTransportException::INTERNAL_ERROR;
 }
+
+// Accepts every certificate.
+class AnyServer : public transport::AccessManager {
+ public:
+  Decision verify(const sockaddr_storage&) noexcept override { return ALLOW; }
+};
+
+class SocketFactory : public transport::TSSLSocketFactory {
+ public:
+  explicit SocketFactory(const std::optional<PeerTls>& own) : TSSLSocketFactory(transport::SSLTLS) {
+    SSL_CTX* const context = ctx_->get();
+    authenticate(own.has_value());
+    if (!own) {
+      SSL_CTX_set_cert_verify_callback(
+          context, [](X509_STORE_CTX*, void*) { return 1; }, nullptr);
+      access(std::make_shared<AnyServer>());
+      return;
+    }
+    loadCertificate(own->cert.c_str());
+    loadPrivateKey(own->key.c_str());
+    if (own->ca.empty()) {
+      SSL_CTX_set_default_verify_paths(context);
+    } else {
+      loadTrustedCertificates(own->ca.c_str());
+    }
+  }
+};
 
 }  // namespace
 
@@ -91,19 +120,30 @@ class PeerLinks::Link {
   };
 
   void Run() {
-    for (;;) {
-      std::unique_lock lock(mutex_);
-      serving_ = false;
-      served_at_ = Steady::now();
-      unreachable_ = failed_;
-      arrived_.wait(lock, [this] { return stopped_ || !waiting_.empty(); });
-      if (stopped_) return;
-      serving_ = true;
-      heard_at_ = Steady::now();
-      std::deque<Errand> errands = std::exchange(waiting_, {});
-      lock.unlock();
-      if (!Serve(errands)) Pause();
+    while (!IsStopped()) {
+      bool served = false;
+      try {
+        served = ServeNext();
+      } catch (const std::bad_alloc&) {
+        Disconnect();  // takes without an answer are lost; their callers retry
+      }
+      if (!served) Pause();
     }
+  }
+
+  // Waits for takes, and answers them. Returns false after a failure.
+  bool ServeNext() {
+    std::unique_lock lock(mutex_);
+    serving_ = false;
+    served_at_ = Steady::now();
+    unreachable_ = failed_;
+    arrived_.wait(lock, [this] { return stopped_ || !waiting_.empty(); });
+    if (stopped_) return true;
+    serving_ = true;
+    heard_at_ = Steady::now();
+    std::deque<Errand> errands = std::exchange(waiting_, {});
+    lock.unlock();
+    return Serve(errands);
   }
 
   bool IsStopped() {
@@ -116,10 +156,13 @@ class PeerLinks::Link {
     arrived_.wait_for(lock, kPause, [this] { return stopped_; });
   }
 
+  // If there is no memory to take the answer in, the process has to end: the tag would wait for it
+  // for ever.
+  static void Answer(Errand& errand, const Result<Range>& answer) noexcept {
+    if (const auto done = std::exchange(errand.done, nullptr)) done(answer);
+  }
   static void AskAgain(std::deque<Errand>& errands) {
-    for (Errand& errand : errands) {
-      if (const auto done = std::exchange(errand.done, nullptr)) done(Range{});
-    }
+    for (Errand& errand : errands) Answer(errand, Range{});
   }
 
   // Returns when the next answer begins to arrive. After kLate, the callers of `errands` and of
@@ -149,6 +192,9 @@ class PeerLinks::Link {
 
   // Answers all errands. Returns false after a failure of the connection.
   bool Serve(std::deque<Errand>& errands) {
+    const bool encrypts = errands.back().take.tls.value_or(tls_.has_value());
+    if (encrypts != encrypts_) Disconnect();
+    encrypts_ = encrypts;
     const bool reused = peer_ != nullptr;
     const size_t count = errands.size();
     try {
@@ -165,9 +211,9 @@ class PeerLinks::Link {
         wire::OwnedRange answer;
         AwaitAnswer(errands);
         peer_->recv_takeOwned(answer);
-        const RangeSource::TakeDone done = std::move(errands.front().done);
+        Errand errand = std::move(errands.front());
         errands.pop_front();
-        if (done) done(ResultOf(answer));
+        Answer(errand, ResultOf(answer));
       }
       if (std::exchange(failed_, false)) {
         LogInfo("peer_reached").With("address", address_)
@@ -175,8 +221,7 @@ class PeerLinks::Link {
       }
       return true;
     } catch (const apache::thrift::TException& error) {
-      peer_.reset();
-      framed_.reset();
+      Disconnect();
       // The owner closes idle connections, so retry once with a new one, unless the callers do.
       const bool unanswered = errands.size() == count && errands.front().done;
       if (reused && unanswered && HasEnded(error)) return Serve(errands);
@@ -184,26 +229,24 @@ class PeerLinks::Link {
         LogWarning("peer_unreachable").With("address", address_)
             << "cannot take numbers from the owner of tags at " << address_ << ": " << error.what();
       }
+    } catch (const std::bad_alloc&) {
+      Disconnect();
     }
     AskAgain(errands);
     return false;
+  }
+
+  void Disconnect() {
+    peer_.reset();
+    framed_.reset();
   }
 
   void Connect() {
     const Result<Endpoint> at = Endpoint::Parse(address_);
     if (!at.ok()) throw transport::TTransportException(at.status().message());
     std::shared_ptr<transport::TSocket> socket;
-    if (tls_) {
-      transport::TSSLSocketFactory factory(transport::SSLTLS);
-      factory.authenticate(true);
-      factory.loadCertificate(tls_->cert.c_str());
-      factory.loadPrivateKey(tls_->key.c_str());
-      if (tls_->ca.empty()) {
-        factory.loadTrustedCertificates("/etc/ssl/certs/ca-certificates.crt");
-      } else {
-        factory.loadTrustedCertificates(tls_->ca.c_str());
-      }
-      socket = factory.createSocket(at->host, at->port);
+    if (encrypts_) {
+      socket = SocketFactory(tls_).createSocket(at->host, at->port);
     } else {
       socket = std::make_shared<transport::TSocket>(at->host, at->port);
     }
@@ -224,6 +267,7 @@ class PeerLinks::Link {
   const Milliseconds silent_;
   std::shared_ptr<transport::TFramedTransport> framed_;  // of peer_
   std::unique_ptr<wire::PeerClientT<Protocol>> peer_;    // null: not connected
+  bool encrypts_ = false;                                // peer_ uses TLS
   bool failed_ = false;  // whether the last attempt failed, which was logged
 
   std::mutex mutex_;  // guards the members below
@@ -254,11 +298,15 @@ void PeerLinks::Take(const std::string& address, PeerTake take, OwnerLink::Count
         one = one->second == nullptr ? links_.erase(one) : std::next(one);
       }
       link = links_.emplace(address, std::make_unique<Link>(address, tls_, silent_)).first;
+      lacks_thread_ = false;
     }
     if (link != links_.end() && link->second->Queue(take, count, done)) return;
   } catch (const std::system_error&) {
-    LogWarning("peer_unreachable").With("address", address)
-        << "cannot take numbers from the owner of tags at " << address << ": no thread is left";
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(lacks_thread_, true)) {
+      LogWarning("peer_unreachable").With("address", address)
+          << "cannot take numbers from the owner of tags at " << address << ": no thread is left";
+    }
   }
   done(Range{});
 }

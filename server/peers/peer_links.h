@@ -26,13 +26,17 @@ struct PeerTls {
 // closed, because their servers may be gone. All takes that wait for a connection are sent before
 // the first answer is read, so that slow answers do not add up. If an answer is lost or late, its
 // numbers are lost, too; the caller gets an empty range and has to retry. A take is sent again at
-// once only if an idle connection turned out to be closed. Thread-safe.
+// once only if an idle connection turned out to be closed.
+//
+// A connection uses TLS if the take says that the other server does, so that a cluster can be
+// switched to TLS server by server. If this server has no TLS files, it does not verify the other
+// server's certificate: it would otherwise send the same take unencrypted. Thread-safe.
 class PeerLinks {
  public:
   // Timeouts for connecting and for a part of an answer. Owners never park a take.
   static constexpr Milliseconds kConnect{500}, kAnswer{500};
   // Time after which the callers have to retry. It is shorter than OwnerSource::kHold.
-  static constexpr Milliseconds kLate{1'500};
+  static constexpr Milliseconds kLate = OwnerSource::kLate;
   // Time without an answer after which a server counts as unreachable, and its connection is
   // closed. Until then a late answer shows that the server is only slow.
   static constexpr Milliseconds kSilent{3'000};
@@ -67,6 +71,7 @@ class PeerLinks {
   std::mutex mutex_;                                    // guards the members below
   std::map<std::string, std::unique_ptr<Link>> links_;  // by address
   bool stopped_ = false;
+  bool lacks_thread_ = false;  // the last new link got no thread, which was logged
 };
 
 }  // namespace firn

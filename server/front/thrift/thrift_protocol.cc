@@ -42,7 +42,8 @@ class ThriftProtocol final : public Protocol {
     if (in.size() < whole) return ServeStep::NeedMore(whole);
 
     const std::string_view frame = in.substr(kLengthBytes, length);
-    if (const KnownCall* const known = known_.Find(frame)) {
+    const bool may_be_known = !call.only_servers || call.is_server;
+    if (const KnownCall* const known = may_be_known ? known_.Find(frame) : nullptr) {
       ServeStep step = AnswerKnown(*known, in, call, out);
       if (step.requests != 0) return step;
     }
@@ -124,9 +125,13 @@ class ThriftProtocol final : public Protocol {
     ServeStep step = ServeStep::Close(CloseCause::kBadFrame);
     try {
       if (process()) step = ServeStep::Served(0);
-    } catch (ServeStep& park) {
-      step = std::move(park);
-      step.parked = Parked(std::move(waiting), frame, std::move(parked));
+    } catch (ServeStep& other) {
+      step = std::move(other);
+      if (step.kind == ServeStep::Kind::kClose) {
+        Renew();
+      } else {
+        step.parked = Parked(std::move(waiting), frame, std::move(parked));
+      }
     } catch (const std::exception&) {
       // The position of a coding in a message is now undefined.
       Renew();

@@ -16,19 +16,42 @@ void OwnerSource::Take(const TagDefinition& tag, int64_t, TakeDone done) {
 }
 
 void OwnerSource::Continue() {
+  EndLateAttempt();
   std::unique_lock lock(mutex_);
   if (!request_ || asking_ != 0) return;
   const TagDefinition tag = request_->tag;
   const uint64_t ask = asking_ = ++asks_;
+  asked_at_ = clock_.Boot();
+  change_ = owner_.ChangeOf(tag.name);
   lock.unlock();
   try {
-    if (own_->owns()) return Settle(ask, own_->Take(count_()));
-    owner_.Take(tag, count_, [weak = weak_from_this(), ask](const Result<Range>& answer) {
+    if (own_->owns()) return Settle(ask, own_->Take(CountFor(ask)));
+    const auto count = [weak = weak_from_this(), ask] {
+      const auto self = weak.lock();
+      return self == nullptr ? 1 : self->CountFor(ask);
+    };
+    owner_.Take(tag, count, [weak = weak_from_this(), ask](const Result<Range>& answer) {
       if (const auto self = weak.lock()) self->Settle(ask, answer);
     });
   } catch (const std::bad_alloc&) {
     Settle(ask, Range{});
   }
+}
+
+// Counts with the lock, so that the attempt cannot end meanwhile.
+int64_t OwnerSource::CountFor(uint64_t ask) {
+  const std::lock_guard lock(mutex_);
+  return ask == asking_ ? count_() : 1;
+}
+
+void OwnerSource::EndLateAttempt() {
+  std::unique_lock lock(mutex_);
+  const uint64_t ask = asking_;
+  if (!request_ || ask == 0) return;
+  const bool in_time = clock_.Boot() - asked_at_ < kLate;
+  if (in_time && change_ == owner_.ChangeOf(request_->tag.name)) return;
+  lock.unlock();
+  Settle(ask, Range{});
 }
 
 void OwnerSource::Close() {

@@ -29,6 +29,9 @@ class OwnerLink {
   // `done` is not called.
   virtual void Take(const TagDefinition& tag, Count count, RangeSource::TakeDone done) = 0;
 
+  // Returns a number that changes whenever the tag's partition gets another owner.
+  virtual int64_t ChangeOf(const std::string& tag) const = 0;
+
   // Returns whether this server knows the owner of the tag's partition.
   virtual bool Knows(const std::string& tag) const = 0;
   // Returns why this server owns no numbers, or cannot reach the tag's owner; empty: unknown.
@@ -37,9 +40,14 @@ class OwnerLink {
 
 // The source of a tag with buffer = owner: the memory of the tag's owner, which may be this server.
 // A request without an owner waits until there is one, for at most kHold. One request at a time.
+//
+// An attempt ends with its answer, when the partition gets another owner, or after kLate: a lost
+// owner may leave a connection that waits for its name to be resolved. A later answer to it is
+// ignored. If it is only sent later, it does not count the calls that wait by then, because an
+// earlier answer to the next attempt would serve them.
 class OwnerSource final : public RangeSource, public std::enable_shared_from_this<OwnerSource> {
  public:
-  static constexpr Milliseconds kHold{1'900};
+  static constexpr Milliseconds kHold{1'900}, kLate{1'500};
 
   // References must outlive the object.
   OwnerSource(std::shared_ptr<OwnedNumbers> own, OwnerLink& owner, const Clock& clock)
@@ -69,6 +77,10 @@ class OwnerSource final : public RangeSource, public std::enable_shared_from_thi
     BootMs since;
   };
 
+  // Returns the count for an attempt that is about to be sent.
+  int64_t CountFor(uint64_t ask);
+  // Ends the attempt as if it had to be retried, if it can no longer be answered in time.
+  void EndLateAttempt();
   // Ends the request with the answer to the unanswered attempt `ask`; 0: to none. Does not end it
   // if it has to be continued.
   void Settle(uint64_t ask, Result<Range> answer);
@@ -81,6 +93,8 @@ class OwnerSource final : public RangeSource, public std::enable_shared_from_thi
   std::optional<Request> request_{};
   uint64_t asks_ = 0;    // number of attempts so far
   uint64_t asking_ = 0;  // the attempt that has not been answered; 0: none
+  BootMs asked_at_{};    // when it began
+  int64_t change_ = 0;   // OwnerLink::ChangeOf at that time
   bool closed_ = false;
 };
 

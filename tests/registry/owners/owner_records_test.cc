@@ -10,7 +10,8 @@ const Beat kBeat{.address = "10.1.2.3:7609",
                  .word = Nonce(3, 4),
                  .window = Milliseconds(2'500),
                  .ended = true,
-                 .unreachable = "10.1.2.4:7609,10.1.2.5:7609"};
+                 .unreachable = "10.1.2.4:7609,10.1.2.5:7609",
+                 .tls = true};
 
 TEST(OwnerRecordsTest, BeatReadsBack) {
   const Result<Beat> read = ParseBeat(FormatBeat(kBeat));
@@ -25,10 +26,12 @@ TEST(OwnerRecordsTest, ListsWholeAddresses) {
   EXPECT_FALSE(Lists("", "10.1.2.5:7609"));
 }
 
-TEST(OwnerRecordsTest, ABeatOfAnEarlierVersionListsNoAddresses) {
+TEST(OwnerRecordsTest, ABeatOfAnEarlierVersionHasFewerMembers) {
   Beat beat = kBeat;
   beat.unreachable.clear();
+  beat.tls.reset();
   EXPECT_EQ(FormatBeat(beat).find("unreachable"), std::string::npos);
+  EXPECT_EQ(FormatBeat(beat).find("tls"), std::string::npos);
   EXPECT_EQ(ParseBeat(FormatBeat(beat)).value(), beat);
 }
 

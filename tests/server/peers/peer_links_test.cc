@@ -3,15 +3,20 @@
 #include <atomic>
 #include <future>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
+#include "common/log/log.h"
 #include "server/front/server_front.h"
 #include "tests/server/front/issuing_fixture.h"
 #include "tests/support/process.h"
+#include "tests/support/tls_authority.h"
 
 namespace firn {
 namespace {
@@ -19,10 +24,12 @@ namespace {
 // The port of a server that owns the tag `order`.
 class OwnerPort final : public front::ServerControl {
  public:
-  OwnerPort() { Start(0); }
+  explicit OwnerPort(std::optional<front::TlsFiles> tls = {}) : tls_(std::move(tls)) { Start(0); }
 
   // Closes all connections, and opens the same port again.
-  void Restart() {
+  void Restart() { Restart(tls_); }
+  void Restart(std::optional<front::TlsFiles> tls) {
+    tls_ = std::move(tls);
     const uint16_t port = front_->port();
     front_.reset();
     Start(port);
@@ -40,6 +47,7 @@ class OwnerPort final : public front::ServerControl {
   void Start(uint16_t port) {
     front::ServerFrontOptions options;
     options.listen.port = port;
+    options.listen.tls = tls_;
     options.admin.emplace();
     options.take_owned = [this](const PeerTake& take) -> Result<Range> {
       if (take.secret != "secret" || take.tag != "order") return Range{};
@@ -54,6 +62,7 @@ class OwnerPort final : public front::ServerControl {
   Status GoOffline() override { return {}; }
   Status GoOnline() override { return {}; }
 
+  std::optional<front::TlsFiles> tls_;
   front::Issuing issuing_;
   std::optional<front::ServerFront> front_;
 };
@@ -181,6 +190,86 @@ TEST_F(ImpatientPeerLinksTest, NamesAnOwnerThatStaysSilent) {
 TEST_F(PeerLinksTest, AnswersTakesAfterItsEnd) {
   links_.Stop();
   EXPECT_EQ(*Take(first_), Range{});
+}
+
+TEST_F(PeerLinksTest, SurvivesAShortageOfMemory) {
+  EXPECT_EQ(*Take(first_), (Range{1, 2}));
+  EXPECT_EQ(*Take(first_.address(), []() -> int64_t { throw std::bad_alloc(); }), Range{});
+  EXPECT_EQ(*Take(first_), (Range{2, 3}));
+}
+
+TEST_F(PeerLinksTest, LogsOnceThatThreadsAreShort) {
+  pthread_attr_t before, huge;
+  ASSERT_EQ(pthread_getattr_default_np(&before), 0);
+  ASSERT_EQ(pthread_getattr_default_np(&huge), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&huge, size_t{1} << 50), 0);
+  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
+  static std::atomic<int> lines;
+  SendLogTo([](const LogEntry& entry) { lines += entry.event == "peer_unreachable" ? 1 : 0; });
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(*Take(first_), Range{});
+  SendLogTo(nullptr);
+  ASSERT_EQ(pthread_setattr_default_np(&before), 0);
+  EXPECT_EQ(lines, 1);
+  EXPECT_EQ(*Take(first_), (Range{1, 2}));
+}
+
+// The certificates of two servers, and of a server of another authority.
+class PeerTlsTest : public testing::Test {
+ protected:
+  PeerTlsTest() {
+    ours_.Sign("owner", "IP:127.0.0.1");
+    ours_.Sign("other", "IP:127.0.0.1");
+    foreign_.Sign("owner", "IP:127.0.0.1");
+  }
+  static front::TlsFiles FilesOf(const TlsAuthority& authority, bool requires_certificate) {
+    return {.cert = authority.File("owner.crt"),
+            .key = authority.File("owner.key"),
+            .client_ca = requires_certificate ? authority.File("ca.crt") : ""};
+  }
+  PeerTls own() const {
+    return {.cert = ours_.File("other.crt"),
+            .key = ours_.File("other.key"),
+            .ca = ours_.File("ca.crt")};
+  }
+  // Returns how many numbers a take gets. `tls`: what the owner's beat says.
+  static int64_t Take(PeerLinks& links, const OwnerPort& owner, std::optional<bool> tls) {
+    std::promise<int64_t> answer;
+    links.Take(
+        owner.address(), {.secret = "secret", .tag = "order", .form = "form", .tls = tls},
+        [] { return 3; },
+        [&answer](const Result<Range>& range) { answer.set_value(range->size()); });
+    return answer.get_future().get();
+  }
+
+  TlsAuthority ours_{"ours"}, foreign_{"foreign"};
+};
+
+TEST_F(PeerTlsTest, ServersWithTlsAuthenticateEachOther) {
+  const OwnerPort owner(FilesOf(ours_, true));
+  PeerLinks links(own(), PeerLinks::kKept, kPatience);
+  EXPECT_EQ(Take(links, owner, true), 3);
+  EXPECT_EQ(Take(links, owner, {}), 3) << "the owner is of an earlier version";
+}
+
+TEST_F(PeerTlsTest, TrustsNoOtherAuthority) {
+  const OwnerPort owner(FilesOf(foreign_, false));
+  PeerLinks links(own(), PeerLinks::kKept, kPatience);
+  EXPECT_EQ(Take(links, owner, true), 0);
+  EXPECT_TRUE(Eventually(kPatience, [&] { return links.Unreachable() == owner.address(); }));
+}
+
+TEST_F(PeerTlsTest, ConnectsAsTheOwnerDoesWhileTheClusterIsSwitched) {
+  OwnerPort owner;
+  PeerLinks plain(std::nullopt, PeerLinks::kKept, kPatience);
+  PeerLinks encrypts(own(), PeerLinks::kKept, kPatience);
+  for (int round = 0; round < 2; ++round) {
+    owner.Restart({});
+    EXPECT_EQ(Take(plain, owner, false), 3);
+    EXPECT_EQ(Take(encrypts, owner, false), 3);
+    owner.Restart(FilesOf(ours_, false));
+    EXPECT_EQ(Take(plain, owner, true), 3);
+    EXPECT_EQ(Take(encrypts, owner, true), 3);
+  }
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ class ScriptedLink final : public OwnerLink {
     if (sends) Send();
     if (prompt) Answer();
   }
+  int64_t ChangeOf(const std::string&) const override { return change; }
   bool Knows(const std::string&) const override { return owner != nullptr; }
   std::string Trouble(const std::string&) const override { return trouble; }
   void Send() { takes.front().sent = takes.front().count(); }
@@ -45,11 +46,12 @@ class ScriptedLink final : public OwnerLink {
   }
 
   OwnedNumbers* owner = nullptr;
+  int64_t change = 0;
   bool sends = true, prompt = true;  // at once
   bool out_of_memory = false;
   std::string trouble;
   std::string refusal{};      // of a server that does not serve the tag; empty: it does
-  std::deque<Request> takes;  // at most one
+  std::deque<Request> takes;  // more than one only if the first is late
 };
 
 // Servers that share a ledger, and who owns the tag.

@@ -262,6 +262,52 @@ TEST_F(OrderedTest, ATakeServesAllCallsThatWaitWhenItIsSent) {
   EXPECT_EQ(second_.tag->Issue(later), Verdict::kWait);
 }
 
+TEST_F(OrderedTest, AsksTheNextOwnerIfTheFirstDoesNotAnswer) {
+  Own(first_);
+  EXPECT_EQ(One(first_), 1);
+  ScriptedLink& link = second_.link;
+  link.prompt = false;
+  EXPECT_EQ(Ask(second_), Verdict::kWait);
+  Pass(Milliseconds(10));
+  EXPECT_EQ(link.takes.size(), 1U);
+  Leave(first_);
+  Own(servers_[2]);
+  EXPECT_GT(One(servers_[2]), 1);
+  ++link.change;
+  Pass(Milliseconds(10));
+  ASSERT_EQ(link.takes.size(), 2U);
+  std::swap(link.takes[0], link.takes[1]);
+  link.Answer();
+  EXPECT_EQ(second_.tag->Issue(call_), Verdict::kIssued);
+  link.Answer();
+  EXPECT_EQ(second_.tag->status().failures, 0) << "an answer to an earlier attempt is ignored";
+}
+
+TEST_F(OrderedTest, AsksAgainIfAnAnswerIsLate) {
+  Own(first_);
+  EXPECT_EQ(One(first_), 1);
+  ScriptedLink& link = second_.link;
+  link.sends = link.prompt = false;
+  EXPECT_EQ(Ask(second_), Verdict::kWait);
+  Pass(OwnerSource::kLate);
+  ASSERT_EQ(link.takes.size(), 2U);
+  std::swap(link.takes[0], link.takes[1]);
+  link.Send();
+  IssueCall later;
+  later.Begin({.count = 1});
+  EXPECT_EQ(second_.tag->Issue(later), Verdict::kWait);
+  EXPECT_EQ(link.takes[1].count(), 1) << "sent now, it must not include the later call";
+  const int64_t between = One(first_);
+  link.Answer();
+  EXPECT_EQ(second_.tag->Issue(call_), Verdict::kIssued);
+  EXPECT_EQ(second_.tag->Issue(later), Verdict::kWait);
+  link.Answer();
+  EXPECT_EQ(second_.tag->Issue(later), Verdict::kWait);
+  link.Answer();
+  EXPECT_EQ(second_.tag->Issue(later), Verdict::kIssued);
+  EXPECT_GT(later.runs()[0].first, between);
+}
+
 TEST_F(OrderedTest, ACallForOneRunGetsAllOfItFromOneRange) {
   Own(first_);
   for (int i = 0; i < 7; ++i) One(first_);
