@@ -57,8 +57,8 @@ bool IsOfLimits(const std::exception& error) {
 Status AllowDescriptors(const front::Limits& limits) {
   rlimit allowed{};
   getrlimit(RLIMIT_NOFILE, &allowed);
-  const rlim_t wanted = limits.connections_max + front::Places::kOverLimitMax +
-                        static_cast<rlim_t>(limits.spare_descriptors) + kOwnDescriptors;
+  const rlim_t wanted =
+      limits.connections_max + static_cast<rlim_t>(limits.spare_descriptors) + kOwnDescriptors;
   if (allowed.rlim_cur >= wanted) return {};
   allowed.rlim_cur = std::min(allowed.rlim_max, wanted);
   setrlimit(RLIMIT_NOFILE, &allowed);

@@ -151,7 +151,6 @@ front::ServerFrontOptions ServerProgram::FrontOptions() {
           .more_metrics = [this](front::MetricsPage& page) { AddMetrics(page); },
           .history = [this] { return FormatHistory(pace_log_.Read(clock_.Boot())); },
           .take_owned = [this](const PeerTake& take) { return node_->owners().TakeFor(take); },
-          .proves_server = [this](auto& secret) { return node_->owners().IsSecret(secret); },
           .cluster = &cluster_,
           .leases = lease_desk_.get()};
 }
@@ -347,7 +346,11 @@ void ServerProgram::Withdraw() {
 // Waits for consumers, which get the new list from ZooKeeper and then close their connections.
 void ServerProgram::LetConsumersLeave() const {
   if (dubbo_ == nullptr) return;
-  Await(kConsumersLeave, [this] { return front_.totals().open(front::ProtocolKind::kDubbo) == 0; });
+  Await(kConsumersLeave, [this] {
+    const front::Totals totals = front_.totals();
+    return totals.recognised[front::ProtocolKind::kDubbo] ==
+           totals.ended[front::ProtocolKind::kDubbo];
+  });
 }
 
 void ServerProgram::Await(Milliseconds patience, const std::function<bool()>& done) const {

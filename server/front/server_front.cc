@@ -53,8 +53,7 @@ ServerFront::ServerFront(ServerFrontOptions options, Issuer& issuer, const Serve
                rights_.get(),
                [this] { return certificates(); },
                [this] { return reloads_.last(); },
-               options_.take_owned,
-               options_.proves_server},
+               options_.take_owned},
       public_(options_.listen, clock, [this] { return PublicProtocols(); }) {
   dubbo_.make_id_order = options_.dubbo.value_or(VestaOrder::kTimeFirst);
   if (!options_.admin) return;

@@ -50,10 +50,6 @@ struct ServerFrontOptions {
   std::function<std::string()> history{};
   // See Backend::take_owned; empty: this program takes no part in owning tags.
   std::function<Result<Range>(const PeerTake&)> take_owned{};
-  // See Backend::proves_server.
-  std::function<bool(const std::string& secret)> proves_server = [](const std::string&) {
-    return false;
-  };
   // For the admin side; null: it shows only this server. Must outlive the front.
   ClusterView* cluster = nullptr;
   // For both sides; null: leases are refused. Must outlive the front.

@@ -53,7 +53,7 @@ void TagOwners::Probe() {
   {
     const std::lock_guard lock(mutex_);
     for (const Holding& owner : holdings_) {
-      if (owner.kind != Holding::Kind::kOther) continue;
+      if (owner.kind != Holding::Kind::kOther || owner.secret.zero()) continue;
       takes[owner.address] = {
           .secret = owner.secret.text(), .tag = {}, .form = {}, .tls = owner.tls};
     }
@@ -141,13 +141,6 @@ Result<Range> TagOwners::TakeFor(const PeerTake& take) {
 int64_t TagOwners::ChangeOf(const std::string& tag) const {
   const std::lock_guard lock(mutex_);
   return holdings_[PartitionOf(tag)].version;
-}
-
-bool TagOwners::IsSecret(const std::string& secret) const {
-  const Result<Nonce> nonce = Nonce::Parse(secret);
-  if (!nonce.ok() || nonce->zero()) return false;
-  const std::lock_guard lock(mutex_);
-  return *nonce == secret_;
 }
 
 TagOwner TagOwners::OwnerOf(const std::string& tag) const {

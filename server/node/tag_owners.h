@@ -84,9 +84,6 @@ class TagOwners final : public OwnerLink {
 
   // Answers another server's take, as OwnerLink::Take.
   Result<Range> TakeFor(const PeerTake& take);
-  // Returns whether this is the secret of this server's tenure, which other servers read in the
-  // registry.
-  bool IsSecret(const std::string& secret) const;
 
   TagOwner OwnerOf(const std::string& tag) const;
   OwnersReport report() const;

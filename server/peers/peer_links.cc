@@ -211,9 +211,10 @@ class PeerLinks::Link {
         wire::OwnedRange answer;
         AwaitAnswer(errands);
         peer_->recv_takeOwned(answer);
+        const Result<Range> result = ResultOf(answer);
         Errand errand = std::move(errands.front());
         errands.pop_front();
-        Answer(errand, ResultOf(answer));
+        Answer(errand, result);
       }
       if (std::exchange(failed_, false)) {
         LogInfo("peer_reached").With("address", address_)

@@ -187,30 +187,6 @@ def cloned_owner(drill):
     cluster.patiently("a command finds a fault", drill.nothing_is_wrong)
 
 
-def full_owner(drill):
-    """The owner is killed while clients fill all other servers, which still take numbers from the next owner."""
-    owner = drill.settled()
-    others = [caller for caller in drill.callers if caller.member is not owner]
-    crowd = [line for caller in others for line in drill.fill(caller.member)]
-    assert crowd, "no server was filled"
-    since = time.monotonic()
-    owner.signal(signal.SIGKILL)
-    owner.process.wait()
-    drill.gap(since + 0.05)
-    cluster.patiently("not every server gives numbers", lambda: all(caller.answered_at > since + WINDOW_S for caller in others))
-    gap = time.monotonic() - since
-    print(f"    numbers at both other servers after {gap:.1f} s", flush=True)
-    assert gap < TAKEOVER_S + 2, gap
-    heir = drill.settled()
-    time.sleep(4 * WINDOW_S)
-    assert drill.settled() is heir and not drill.lines(heir, "no longer owns partition")
-    for line in crowd:
-        line.close()
-    owner.start()
-    owner.await_ready()
-    cluster.patiently("not every server gives numbers", drill.all_serve)
-
-
 def stored_in_redis(drill):
     """The ranges come from a database; the owner is killed."""
     killed_owner(drill)
@@ -239,7 +215,7 @@ def busy_zookeeper(drill):
 
 
 SCENARIOS = [killed_owner, paused_owner, isolated_owner, disconnected_owner, drained_owner, restarted_zookeeper, edited_tag,
-             rolled_back, cloned_owner, full_owner, stored_in_redis, encrypted, first_use, busy_zookeeper]
+             rolled_back, cloned_owner, stored_in_redis, encrypted, first_use, busy_zookeeper]
 
 
 def main():

@@ -103,8 +103,6 @@ class Drill:
                 file.write(f"[main]\nkind = redis\naddress = 127.0.0.1:{self.redis.port}\n")
             flags.append(f"--stores_file={stores}")
             self.makes_tag.append("store=main")
-        if scenario == "full_owner":
-            flags.append("--connections_max=12")
         if scenario == "drained_owner":
             flags.append("--issue_wait_ms=2500")  # on a busy machine a handover takes a while, a takeover longer
         if scenario == "encrypted":
@@ -138,21 +136,6 @@ class Drill:
         now = time.monotonic()
         time.sleep(0.5)
         return not self.refusals(now) and all(caller.answered_at > now for caller in self.callers)
-
-    @staticmethod
-    def fill(member):
-        """Connects to the server until it closes a connection. Returns the other connections."""
-        lines = []
-        while True:
-            lines.append(socket.create_connection(("127.0.0.1", member.port), 5))
-            try:
-                lines[-1].sendall(b"*1\r\n$4\r\nPING\r\n")
-                if lines[-1].recv(100):
-                    continue
-            except OSError:
-                pass
-            lines.pop().close()
-            return lines
 
     def served(self):
         """Whether any caller was answered in half a second."""

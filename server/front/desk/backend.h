@@ -46,10 +46,6 @@ struct Backend {
   // Answers another server's take; an empty range: it must ask again. Null: this program takes no
   // part in owning tags.
   std::function<Result<Range>(const PeerTake&)> take_owned{};
-  // Returns whether the secret of a take proves that the peer is a server of this cluster.
-  std::function<bool(const std::string& secret)> proves_server = [](const std::string&) {
-    return false;
-  };
 
   // The refusal while the list of servers is unknown.
   static Refusal NoServersYet() {

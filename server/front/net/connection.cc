@@ -182,8 +182,11 @@ Connection::Turn Connection::ServeAll(OutBuffer& out, int64_t begin_us) {
     quiet_since_ms_ = io_.coarse_ms;
     io_.counters.requests.Add(turn.served);
   }
-  if (call_.is_server) listed.place.Exempt();
   return turn;
+}
+
+void Connection::SendContinue(OutBuffer& out) {
+  if (!std::exchange(front_.told_to_go_on, true)) out.Append(protocol_->go_on());
 }
 
 std::optional<ServeStep> Connection::Recognised(OutBuffer& out) {
@@ -192,8 +195,6 @@ std::optional<ServeStep> Connection::Recognised(OutBuffer& out) {
   protocol_ = io_.protocols.For(speech);
   if (protocol_ == nullptr) return TurnAway(out);
   kind_ = KindOf(speech);
-  const bool turns_away = call_.only_servers && kind_ != ProtocolKind::kThrift;
-  if (turns_away) return ServeStep::Close(CloseCause::kTooMany);
   io_.counters.recognised[kind_].Add(1);
   return std::nullopt;
 }

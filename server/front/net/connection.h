@@ -94,10 +94,6 @@ class Connection final {
 
   // --- called by its host ------------------------------------------------------------------------
 
-  // Permits only calls between servers, until the peer has proved to be a server. Before Start.
-  void ServeOnlyServers() { call_.only_servers = true; }
-  bool is_server() const { return call_.is_server; }
-
   // Starts reading. Like all functions below, it may end in Remove.
   void Start() { ReadMore(); }
 
@@ -208,9 +204,7 @@ class Connection final {
   void Continue(ServeStep step);
   void ServeLater();
   ServeStep TurnAway(OutBuffer& out);
-  void SendContinue(OutBuffer& out) {
-    if (!std::exchange(front_.told_to_go_on, true)) out.Append(protocol_->go_on());
-  }
+  void SendContinue(OutBuffer& out);
   void Send(OutBuffer& out);
   void WriteWaiting();
   void BeginToWait();

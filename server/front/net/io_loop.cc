@@ -177,9 +177,7 @@ uint64_t IoLoop::Adopt(Listener& listener) {
   };
   std::optional<Places::Place> place = setting_.places.Take(peer.key);
   if (!place) return closes(CloseCause::kTooManyOfPeer);
-  if (setting_.places.overfull() && !MakeRoom(peer.key) && !over_limit_.Admit(*place)) {
-    return closes(CloseCause::kTooMany);
-  }
+  if (setting_.places.overfull() && !MakeRoom(peer.key)) return closes(CloseCause::kTooMany);
   ConnectionHost& host = *this;
   try {
     connections_.push_back(std::make_unique<Connection>(
@@ -193,7 +191,6 @@ uint64_t IoLoop::Adopt(Listener& listener) {
   connection.listed.index = connections_.size() - 1;
   connection.listed.place = std::move(*place);
   connection.listed.peer = peer.key;
-  if (!connection.listed.place.is_counted()) over_limit_.Add(connection, share_.coarse_ms);
   connection.Start();
   return peer.key;
 }
@@ -209,7 +206,7 @@ bool IoLoop::MakeRoom(std::optional<uint64_t> peer) {
     if (next.connection == nullptr) continue;
     const Connection::Rank rank = next.connection->rank();
     const bool unserved = rank == Connection::kUnserved;
-    if (rank != next.rank || !next.connection->listed.place.is_counted()) {  // served meanwhile
+    if (rank != next.rank) {  // it was served meanwhile, or is parked
       next.connection->listed.closable.reset();
       continue;
     }
@@ -236,8 +233,7 @@ void IoLoop::FindClosable() {
     connection.listed.closable.reset();
     const auto unserved = connection.unserved_since_ms();
     const bool just_begun = unserved == share_.coarse_ms;  // its request may be arriving
-    const bool counts = connection.listed.place.is_counted();
-    if (just_begun || !counts || connection.rank() == Connection::kGone) continue;
+    if (just_begun || connection.rank() == Connection::kGone) continue;
     closable_.push_back({.connection = &connection,
                          .peer = connection.listed.peer,
                          .since_ms = unserved.value_or(connection.still_since_ms()),
@@ -290,7 +286,6 @@ void IoLoop::Remove(Connection& connection) {
   forget(connection.listed.to_resume, to_resume_);
   forget(connection.listed.parked, parked_);
   if (connection.listed.closable) closable_[*connection.listed.closable].connection = nullptr;
-  over_limit_.Remove(connection);
   const size_t index = connection.listed.index;
   std::swap(connections_[index], connections_.back());
   connections_[index]->listed.index = index;
@@ -384,11 +379,12 @@ void IoLoop::Sweep() {
   const bool overdue = drain_until_ms_ && share_.coarse_ms >= *drain_until_ms_;
   // From the back: a removed connection is replaced by one that was visited already.
   for (size_t i = connections_.size(); i-- > 0;) {
-    Connection& one = *connections_[i];
-    if (overdue) one.Close(CloseCause::kShutdown);
-    if (!overdue) one.CheckDeadlines();
+    if (overdue) {
+      connections_[i]->Close(CloseCause::kShutdown);
+    } else {
+      connections_[i]->CheckDeadlines();
+    }
   }
-  over_limit_.CheckDeadlines(share_.coarse_ms);
   LimitMemory();
   SweepSoon();
 }

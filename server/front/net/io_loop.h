@@ -142,7 +142,6 @@ class IoLoop final : private ConnectionHost {
   std::optional<int64_t> drain_until_ms_;  // set once it is draining
   std::vector<Connection*> to_read_, to_resume_, parked_, due_, scratch_;
   std::vector<std::unique_ptr<Connection>> connections_;
-  OverLimit over_limit_;
   // The connections that may be closed for new ones, as of closable_at_ms_; the next to close is
   // last. Null: removed.
   std::vector<Closable> closable_;

@@ -5,8 +5,6 @@
 
 #include <boost/asio/ip/address.hpp>
 
-#include "server/front/net/connection.h"
-
 namespace firn::front {
 namespace {
 
@@ -60,29 +58,9 @@ bool Places::overfull() const {
   return taken_ > limits_.connections_max;
 }
 
-bool Places::PutOverLimit(Place& place) {
+void Places::GiveBack(uint64_t peer) {
   const std::lock_guard lock(mutex_);
-  if (over_limit_ >= kOverLimitMax) return false;
-  Uncount(place.kind_);
-  ++over_limit_;
-  place.kind_ = Place::Kind::kOverLimit;
-  return true;
-}
-
-void Places::Exempt(Place& place) {
-  const std::lock_guard lock(mutex_);
-  Uncount(place.kind_);
-  place.kind_ = Place::Kind::kExempt;
-}
-
-void Places::Uncount(Place::Kind kind) {
-  if (kind == Place::Kind::kCounted) --taken_;
-  if (kind == Place::Kind::kOverLimit) --over_limit_;
-}
-
-void Places::GiveBack(uint64_t peer, Place::Kind kind) {
-  const std::lock_guard lock(mutex_);
-  Uncount(kind);
+  --taken_;
   const auto found = of_peer_.find(peer);
   if (--found->second == 0) of_peer_.erase(found);
 }
@@ -100,43 +78,5 @@ uint64_t Places::PeerAt(const boost::asio::ip::address& address) {
 
 // No IPv6 network begins with these bits, because 0000::/8 is reserved.
 uint64_t Places::PeerOf(uid_t user) { return uint64_t{1} << 32 | user; }
-
-bool OverLimit::Admit(Places::Place& place) {
-  if (place.PutOverLimit()) return true;
-  ForgetServers();
-  std::vector<Closable> closable;
-  for (const Admitted& one : all_) {
-    closable.push_back({.connection = one.connection,
-                        .peer = one.connection->listed.peer,
-                        .since_ms = one.since_ms});
-  }
-  if (closable.empty()) return false;
-  RankForClosing(closable, [](uint64_t, uint64_t sum) { return sum; });
-  Connection& closed = *closable.back().connection;
-  closed.listed.place = {};
-  closed.Close(CloseCause::kTooMany);
-  return place.PutOverLimit();
-}
-
-void OverLimit::Add(Connection& connection, int64_t now_ms) {
-  all_.push_back({&connection, now_ms});
-  connection.ServeOnlyServers();
-}
-
-void OverLimit::Remove(const Connection& connection) {
-  std::erase_if(all_, [&](const Admitted& one) { return one.connection == &connection; });
-}
-
-void OverLimit::CheckDeadlines(int64_t now_ms) {
-  ForgetServers();
-  // From the back, because Close may remove the connection from the list.
-  for (size_t i = all_.size(); i-- > 0;) {
-    if (now_ms - all_[i].since_ms >= kProofMs) all_[i].connection->Close(CloseCause::kTooMany);
-  }
-}
-
-void OverLimit::ForgetServers() {
-  std::erase_if(all_, [](const Admitted& one) { return one.connection->is_server(); });
-}
 
 }  // namespace firn::front

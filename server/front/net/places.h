@@ -44,12 +44,8 @@ void RankForClosing(std::vector<Closable>& all,
 void RankForMemory(std::vector<Closable>& all, int64_t now_ms);
 
 // Counts the connections of a front door and limits them, in total and per peer. Any thread.
-//
-// A few connections are admitted over the total: see OverLimit.
 class Places {
  public:
-  static constexpr size_t kOverLimitMax = 64;
-
   // Returns the peer at an IPv4 address, or in the IPv6 /64 network: a host with one address of it
   // has them all.
   static uint64_t PeerAt(const boost::asio::ip::address& address);
@@ -64,35 +60,22 @@ class Places {
   class Place {
    public:
     Place() = default;
-    Place(Place&& other) noexcept
-        : of_(std::exchange(other.of_, nullptr)), peer_(other.peer_), kind_(other.kind_) {}
+    Place(Place&& other) noexcept : of_(std::exchange(other.of_, nullptr)), peer_(other.peer_) {}
     Place& operator=(Place&& other) noexcept {
       std::swap(of_, other.of_);
       std::swap(peer_, other.peer_);
-      std::swap(kind_, other.kind_);
       return *this;
     }
     ~Place() {
-      if (of_ != nullptr) of_->GiveBack(peer_, kind_);
+      if (of_ != nullptr) of_->GiveBack(peer_);
     }
-
-    // Admits the connection over the total. Returns false if kOverLimitMax others are.
-    bool PutOverLimit() { return of_->PutOverLimit(*this); }
-    // Excludes the connection from the total, because another server of the cluster uses it.
-    void Exempt() {
-      if (of_ != nullptr && kind_ != Kind::kExempt) of_->Exempt(*this);
-    }
-    // Returns whether the connection is part of the total.
-    bool is_counted() const { return kind_ == Kind::kCounted; }
 
    private:
     friend class Places;
-    enum class Kind : uint8_t { kCounted, kOverLimit, kExempt };
     Place(Places& of, uint64_t peer) : of_(&of), peer_(peer) {}
 
     Places* of_ = nullptr;
     uint64_t peer_ = 0;
-    Kind kind_ = Kind::kCounted;
   };
 
   // Empty if this peer has as many connections as permitted.
@@ -105,43 +88,12 @@ class Places {
   bool overfull() const;
 
  private:
-  void GiveBack(uint64_t peer, Place::Kind kind);
-  bool PutOverLimit(Place& place);
-  void Exempt(Place& place);
-  // Counts one connection less of this kind. Call with the lock.
-  void Uncount(Place::Kind kind);
+  void GiveBack(uint64_t peer);
 
   const Limits& limits_;
   mutable std::mutex mutex_;
-  size_t taken_ = 0, over_limit_ = 0;
+  size_t taken_ = 0;
   std::unordered_map<uint64_t, size_t> of_peer_;
-};
-
-// The connections of one IO thread that were accepted although the front door is full, so that
-// other servers of the cluster always find a place. Such a connection is closed if it makes any
-// call but takeOwned, or does not prove within kProofMs that its peer is a server of the cluster.
-class OverLimit {
- public:
-  static constexpr int64_t kProofMs = 1'000;
-
-  // Admits one more connection. If there are too many, closes the oldest one of the peer that has
-  // most of them here. Returns false if there is none to close.
-  bool Admit(Places::Place& place);
-  // Adds a connection whose place was admitted.
-  void Add(Connection& connection, int64_t now_ms);
-  void Remove(const Connection& connection);
-  // Closes the connections whose time is over. Called several times a second.
-  void CheckDeadlines(int64_t now_ms);
-
- private:
-  struct Admitted {
-    Connection* connection;
-    int64_t since_ms;
-  };
-
-  void ForgetServers();
-
-  std::vector<Admitted> all_;  // the oldest first
 };
 
 }  // namespace firn::front

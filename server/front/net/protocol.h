@@ -135,10 +135,6 @@ struct DoorCall {
   // The caller's trace id of the current request, for logs and histories; empty: unknown. A parked
   // call refers to it.
   std::string trace_id{};
-  // Only calls between servers are permitted, until the peer has proved to be a server.
-  bool only_servers = false;
-  // Set once the peer has proved that it reads the registry of this cluster, as its servers do.
-  bool is_server = false;
   // How many requests at the front may be served in one call, if the protocol supports that.
   size_t together = 1;
   // The number of the last status report that was sent; 0: none.

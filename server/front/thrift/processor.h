@@ -79,7 +79,7 @@ class Processor final : public wire::IdServiceProcessorT<Coding> {
   using Call = std::function<void(Coding& coding, OutBuffer& out)>;
 
   // `coding` writes to `out`. False: the message is not a call. If it throws a ServeStep, the call
-  // must be answered later by `parked`, or ends the connection.
+  // must be answered later by `parked`.
   bool Process(Coding& coding, OutBuffer& out, Call& parked) {
     out_ = &out;
     parked_ = &parked;
@@ -90,7 +90,6 @@ class Processor final : public wire::IdServiceProcessorT<Coding> {
   bool dispatchCallTemplated(Coding* in, Coding* out, const std::string& method, int32_t seqid,
                              void* context) override {
     using P = Processor;
-    if (!service_.permits(method)) throw ServeStep::Close(CloseCause::kTooMany);
     if (method == "getId") return Serve(*in, *out, seqid, &P::AnswerId);
     if (method == "get_id") return Serve(*in, *out, seqid, &P::AnswerTwitterId);
     if (method == "getIds") return Serve(*in, *out, seqid, &P::AnswerIds);

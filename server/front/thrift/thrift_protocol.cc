@@ -42,8 +42,7 @@ class ThriftProtocol final : public Protocol {
     if (in.size() < whole) return ServeStep::NeedMore(whole);
 
     const std::string_view frame = in.substr(kLengthBytes, length);
-    const bool may_be_known = !call.only_servers || call.is_server;
-    if (const KnownCall* const known = may_be_known ? known_.Find(frame) : nullptr) {
+    if (const KnownCall* const known = known_.Find(frame)) {
       ServeStep step = AnswerKnown(*known, in, call, out);
       if (step.requests != 0) return step;
     }
@@ -125,13 +124,9 @@ class ThriftProtocol final : public Protocol {
     ServeStep step = ServeStep::Close(CloseCause::kBadFrame);
     try {
       if (process()) step = ServeStep::Served(0);
-    } catch (ServeStep& other) {
-      step = std::move(other);
-      if (step.kind == ServeStep::Kind::kClose) {
-        Renew();
-      } else {
-        step.parked = Parked(std::move(waiting), frame, std::move(parked));
-      }
+    } catch (ServeStep& park) {
+      step = std::move(park);
+      step.parked = Parked(std::move(waiting), frame, std::move(parked));
     } catch (const std::exception&) {
       // The position of a coding in a message is now undefined.
       Renew();

@@ -39,11 +39,6 @@ class ThriftService final : public wire::IdServiceIf {
     short_.reset();
   }
 
-  // Returns whether the peer may call the method: see DoorCall::only_servers.
-  bool permits(const std::string& method) const {
-    return !door_->only_servers || door_->is_server || method == "takeOwned";
-  }
-
   // Returns ids for up to `calls` calls on the fast path; empty: the first must be processed.
   std::optional<IdRun> Run(const Tag& tag, int64_t calls) { return desk_.Run(tag, calls); }
 

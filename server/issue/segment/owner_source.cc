@@ -38,10 +38,13 @@ void OwnerSource::Continue() {
   }
 }
 
-// Counts with the lock, so that the attempt cannot end meanwhile.
+// Called when the attempt is sent, which may be later than it began. Counts with the lock, so that
+// the attempt cannot end meanwhile.
 int64_t OwnerSource::CountFor(uint64_t ask) {
   const std::lock_guard lock(mutex_);
-  return ask == asking_ ? count_() : 1;
+  if (ask != asking_) return 1;
+  asked_at_ = clock_.Boot();
+  return count_();
 }
 
 void OwnerSource::EndLateAttempt() {

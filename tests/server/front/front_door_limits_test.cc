@@ -1,4 +1,3 @@
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,7 +7,6 @@
 #include <sys/resource.h>
 
 #include "tests/server/front/front_door_rig.h"
-#include "thrift/gen/Peer.h"
 
 // Limits on the resources of one peer, and of all peers together.
 
@@ -275,101 +273,6 @@ TEST_F(FrontDoorTest, ServesOthersDespiteThousandsOfIncompleteRequests) {
   peers.clear();
   EXPECT_TRUE(Eventually(kPatience, [&] { return door_->totals().open() == 0; }));
   ExpectGoodClientIsServed();
-}
-
-// A full front door, connections of other servers of the cluster, and others.
-class OverLimitTest : public FrontDoorTest {
- protected:
-  static constexpr const char* kSecret = "right";
-
-  // Opens a door that is full: each of its clients has an address of its own.
-  void OpenFull(FrontDoorOptions options = {}) {
-    issuing_.limits.connections_max = 2;
-    issuing_.backend.take_owned = [](const PeerTake&) -> Result<Range> { return Range{7, 8}; };
-    issuing_.backend.proves_server = [](const std::string& secret) { return secret == kSecret; };
-    Open(std::move(options));
-    for (const char* address : {"127.0.1.1", "127.0.1.2"}) {
-      EXPECT_GT(IdFor(clients_.emplace_back(door_->port(), address)), 0);
-    }
-  }
-
-  // Returns the number that a peer gets by a take.
-  static int64_t Take(Peer& peer, const std::string& secret = kSecret) {
-    using Buffer = apache::thrift::transport::TMemoryBuffer;
-    using Coding = apache::thrift::protocol::TCompactProtocol;
-    const auto in = std::make_shared<Buffer>(), out = std::make_shared<Buffer>();
-    wire::PeerClient client(std::make_shared<Coding>(in), std::make_shared<Coding>(out));
-    wire::OwnedTake take;
-    take.__set_secret(secret);
-    client.send_takeOwned(take);
-    EXPECT_TRUE(peer.Send(ThriftCalls::WithLength(out->getBufferAsString())));
-    std::string answer = peer.ReceiveFrame();
-    if (answer.size() < 4) return 0;
-    in->write(reinterpret_cast<const uint8_t*>(answer.data()) + 4,
-              static_cast<uint32_t>(answer.size() - 4));
-    wire::OwnedRange range;
-    client.recv_takeOwned(range);
-    return range.first;
-  }
-
-  std::deque<Peer> clients_;
-};
-
-TEST_F(OverLimitTest, AFullServerStaysReachableForOtherServers) {
-  OpenFull();
-  Peer first(door_->port(), "127.0.1.3"), second(door_->port(), "127.0.1.4");
-  EXPECT_EQ(Take(first), 7);
-  EXPECT_EQ(Take(second), 7);
-  Peer other(door_->port(), "127.0.1.5");
-  EXPECT_TRUE(other.SeesClose());
-  EXPECT_TRUE(Closes(CloseCause::kTooMany));
-  EXPECT_EQ(Take(first), 7) << "it stays";
-  EXPECT_EQ(Take(second), 7) << "it stays";
-  for (Peer& client : clients_) EXPECT_GT(IdFor(client), 0);
-}
-
-TEST_F(OverLimitTest, ConnectionsOfServersDoNotCount) {
-  OpenFull();
-  Peer server(door_->port(), "127.0.1.3");
-  EXPECT_EQ(Take(server), 7);
-  clients_.pop_back();
-  EXPECT_TRUE(Closes(CloseCause::kPeer));
-  ExpectGoodClientIsServed();
-  EXPECT_EQ(Take(server), 7);
-}
-
-TEST_F(OverLimitTest, RefusesOtherCallsOverTheLimit) {
-  OpenFull();
-  const int64_t next = issuing_.slow->next;
-  for (const ThriftCoding coding : {ThriftCoding::kBinary, ThriftCoding::kCompact}) {
-    Peer client(door_->port(), "127.0.1.3");
-    EXPECT_TRUE(client.Send(ThriftCalls(coding).GetId("slow")));
-    EXPECT_TRUE(client.SeesClose());
-  }
-  EXPECT_TRUE(Closes(CloseCause::kTooMany, 2));
-  EXPECT_EQ(issuing_.slow->next, next);
-}
-
-TEST_F(OverLimitTest, ClosesAPeerWithAnotherSecret) {
-  OpenFull();
-  Peer peer(door_->port(), "127.0.1.3");
-  EXPECT_EQ(Take(peer, "wrong"), 7);
-  EXPECT_TRUE(peer.SeesClose());
-  EXPECT_TRUE(Closes(CloseCause::kTooMany));
-}
-
-TEST_F(OverLimitTest, SilentPeersDoNotKeepOtherServersOut) {
-  constexpr size_t kSilent = Places::kOverLimitMax + 20;
-  OpenFull();
-  std::deque<Peer> silent;
-  for (size_t i = 0; i < kSilent; ++i) {
-    silent.emplace_back(door_->port(), "127.0.1.3");
-    EXPECT_LE(door_->totals().open(), 2 + Places::kOverLimitMax);
-  }
-  Peer server(door_->port(), "127.0.1.4");
-  EXPECT_EQ(Take(server), 7);
-  EXPECT_TRUE(Closes(CloseCause::kTooMany, kSilent));
-  EXPECT_EQ(Take(server), 7);
 }
 
 }  // namespace
