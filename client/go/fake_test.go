@@ -27,6 +27,7 @@ type fakeServer struct {
 	lists    atomic.Int64 // requests for the list
 
 	leaseFor   atomic.Int64 // ms: the interval of a lease
+	renewIn    atomic.Int64 // ms; 0: a third of the interval
 	leaseFault atomic.Int32 // requests for leases are refused
 	machines   atomic.Int64
 	grants     atomic.Int64
@@ -37,7 +38,7 @@ type fakeServer struct {
 	silentLeases atomic.Bool // renewals get no answer
 
 	mutex sync.Mutex
-	peers map[net.Conn]bool
+	peers map[net.Conn]bool // false: its requests get no answer
 }
 
 func newFakeServer(t testing.TB) *fakeServer { return newFakeServerAt(t, "tcp", "127.0.0.1:0") }
@@ -85,6 +86,21 @@ func (s *fakeServer) drop() {
 	}
 }
 
+// mute answers no more requests on the connections that are open.
+func (s *fakeServer) mute() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for peer := range s.peers {
+		s.peers[peer] = false
+	}
+}
+
+func (s *fakeServer) answers(peer net.Conn) bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.peers[peer]
+}
+
 func (s *fakeServer) open() int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -110,7 +126,7 @@ func (s *fakeServer) serve(peer net.Conn) {
 		length := binary.BigEndian.Uint32(request[4:])
 		name := string(request[8 : 8+length])
 		body := s.result(name, request)
-		if body == nil {
+		if body == nil || !s.answers(peer) {
 			continue // silent
 		}
 		reply := append([]byte{0x80, 1, 0, 2}, request[4:12+length]...) // the name and the sequence number
@@ -193,11 +209,14 @@ func (s *fakeServer) lease(name string, request []byte, i32 func([]byte, byte, i
 		s.grants.Add(1)
 		machine, from = s.machines.Add(1), now
 	}
-	length := s.leaseFor.Load()
+	length, renewIn := s.leaseFor.Load(), s.renewIn.Load()
+	if renewIn == 0 {
+		renewIn = length / 3
+	}
 	terms := i32(text([]byte{12, 0, 0}, 1, fmt.Sprintf("%d-%d", machine, from)), 3, int32(machine))
 	terms = i64(i32(i32(i64(terms, 6, machine<<12), 7, 22), 9, 12), 11, 4096)
 	terms = i64(i64(i64(i32(terms, 12, 1), 13, defaultEpochMs), 14, from), 15, now+length)
-	return append(text(i32(terms, 16, int32(length/3)), 18, s.address()), 0)
+	return append(text(i32(terms, 16, int32(renewIn)), 18, s.address()), 0)
 }
 
 // generous are options under which a busy machine changes no outcome.

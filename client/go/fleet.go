@@ -322,16 +322,11 @@ func (f *fleet) tellNews() {
 	f.news = make(chan struct{})
 }
 
-// tell calls OnEvent until the client is closed.
+// tell reports an event, unless the client is closed.
 func (f *fleet) tell(kind, server, detail string) {
-	if f.options.OnEvent == nil {
-		return
+	if f.options.OnEvent != nil && !f.closed.Load() {
+		f.hooks.call(func() { f.options.OnEvent(Event{kind, server, detail}) })
 	}
-	f.hooks.call(func() {
-		if !f.closed.Load() {
-			f.options.OnEvent(Event{kind, server, detail})
-		}
-	})
 }
 
 // hooks calls functions of the program one after another, on a goroutine of its own. A function that blocks delays only
@@ -355,10 +350,17 @@ func (h *hooks) call(one func()) {
 }
 
 func (h *hooks) run() {
+	ended := false
+	defer func() {
+		if !ended { // a function has called runtime.Goexit
+			go h.run()
+		}
+	}()
 	for {
 		h.mutex.Lock()
 		if h.running = len(h.waiting) > 0; !h.running {
 			h.mutex.Unlock()
+			ended = true
 			return
 		}
 		one := h.waiting[0]

@@ -28,7 +28,8 @@ type LeaseOptions struct {
 	// --claim_window_ms. A generator survives an outage of all servers for two thirds of the interval.
 	Ahead time.Duration
 	Rack  *int32 // of the machine id; nil: any
-	// OnLost is called when a lease was lost, on a goroutine of its own, one loss at a time. Its panics are ignored.
+	// OnLost is called when a lease was lost, on a goroutine of its own, one loss at a time, until Close. Its panics are
+	// ignored.
 	OnLost func(LeaseLoss)
 }
 
@@ -125,7 +126,11 @@ func newLocalGenerator(client *Client, options LeaseOptions) *LocalGenerator {
 	g.lessee = &lessee{name: options.Name, aheadMs: int32(options.Ahead.Milliseconds()), rack: options.Rack, ids: g.ids,
 		clock: clock, pick: g.pick, listed: g.listed, draw: draw128, onLost: func(loss LeaseLoss) {
 			if options.OnLost != nil {
-				g.hooks.call(func() { options.OnLost(loss) })
+				g.hooks.call(func() {
+					if g.ctx.Err() == nil { // the program has not closed it meanwhile
+						options.OnLost(loss)
+					}
+				})
 			}
 		}}
 	return g
@@ -224,11 +229,12 @@ func (g *LocalGenerator) listed(address string) bool {
 }
 
 // send sends the request over a connection that no call uses: an answer may take seconds. The connection of the last
-// lease is kept, so that its renewal needs no file descriptor and no DNS.
+// lease is kept, so that its renewal needs no file descriptor and no DNS. It has half of the time: its path can be dead.
 func (g *LocalGenerator) send(ctx context.Context, order *leaseOrder) (*leaseTerms, *failure) {
 	until := time.Now().Add(order.limit)
+	var earlier *failure
 	if g.kept != nil && g.keptAt == order.address {
-		got, problem := g.kept.ask(order.ask, until)
+		got, problem := g.kept.ask(order.ask, time.Now().Add(order.limit/2))
 		if problem == nil {
 			return got.terms, nil
 		}
@@ -236,12 +242,16 @@ func (g *LocalGenerator) send(ctx context.Context, order *leaseOrder) (*leaseTer
 			return nil, problem
 		}
 		g.hangUp()
-		if problem.end != ConnClosed || ctx.Err() != nil { // otherwise the server has closed an idle connection
+		if (problem.end != ConnClosed && problem.end != Timeout) || ctx.Err() != nil {
 			return nil, problem
 		}
+		earlier = problem
 	}
 	made, problem := g.connect(ctx, order.address, until)
 	if problem != nil {
+		if earlier != nil && order.ask.method == methodLease {
+			return nil, earlier // the server may have granted the lease
+		}
 		return nil, problem
 	}
 	got, problem := made.ask(order.ask, until)

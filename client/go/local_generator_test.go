@@ -3,6 +3,7 @@ package firn
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,11 +36,11 @@ func kindOf(err error) Kind {
 
 func TestLocalIDsUnderALeaseThatIsRenewed(t *testing.T) {
 	server := newFakeServer(t)
-	server.leaseFor.Store(600)
+	server.renewIn.Store(200)
 	generator := newGenerator(t, newClient(t, generous(), server), LeaseOptions{})
 	first, err := generator.Next()
 	machine, leased := generator.MachineID()
-	if err != nil || first>>12&1023 != 17 || machine != 17 || !leased || time.Until(generator.Until()) > time.Second {
+	if err != nil || first>>12&1023 != 17 || machine != 17 || !leased || time.Until(generator.Until()) > 16*time.Second {
 		t.Fatal(first, err, machine, generator.Until())
 	}
 	eventually(t, "no renewals", func() bool { return server.renewals.Load() >= 4 })
@@ -62,9 +63,9 @@ func TestLocalIDsUnderALeaseThatIsRenewed(t *testing.T) {
 // The listener is closed, so a renewal that opened a connection would fail.
 func TestRenewalsKeepTheirConnection(t *testing.T) {
 	server := newFakeServer(t)
-	server.leaseFor.Store(600)
+	server.renewIn.Store(200)
 	generator := newGenerator(t, newClient(t, generous(), server), LeaseOptions{})
-	eventually(t, "no renewal", func() bool { return server.renewals.Load() > 0 })
+	awaitRenewal(t, generator)
 	_ = server.listener.Close()
 	before := server.renewals.Load()
 	eventually(t, "no renewals", func() bool { return server.renewals.Load() > before+4 })
@@ -75,18 +76,104 @@ func TestRenewalsKeepTheirConnection(t *testing.T) {
 
 func TestRenewalReplacesAConnectionThatTheServerClosed(t *testing.T) {
 	server := newFakeServer(t)
-	server.leaseFor.Store(600)
+	server.renewIn.Store(200)
 	generator := newGenerator(t, newClient(t, generous(), server), LeaseOptions{})
 	for i := 0; i < 3; i++ {
-		before := server.renewals.Load()
-		eventually(t, "no renewal", func() bool { return server.renewals.Load() > before })
+		awaitRenewal(t, generator)
 		server.drop()
 	}
-	before := server.renewals.Load()
-	eventually(t, "no renewals", func() bool { return server.renewals.Load() > before+1 })
+	awaitRenewal(t, generator)
 	if trouble := generator.lastTrouble(); trouble != "" {
 		t.Fatal("a renewal failed: ", trouble)
 	}
+}
+
+// awaitRenewal returns when the generator has taken the answer.
+func awaitRenewal(t *testing.T, generator *LocalGenerator) {
+	t.Helper()
+	before := generator.Until()
+	eventually(t, "no renewal", func() bool { return generator.Until().After(before) })
+}
+
+// Without a reset, only a timeout shows that the path is dead.
+func TestRenewalReplacesAConnectionThatGetsNoAnswer(t *testing.T) {
+	server := newFakeServer(t)
+	generator := newLocalGenerator(newClient(t, generous(), server), LeaseOptions{Name: "checkout", Ahead: leaseAhead})
+	defer generator.engine.end()
+	defer generator.hangUp()
+	order := generator.lessee.due()
+	terms, problem := generator.send(background, order)
+	if problem != nil {
+		t.Fatal(problem)
+	}
+	generator.lessee.done(order, terms, nil)
+	server.mute()
+	generator.lessee.held.renewAt = 0
+	order = generator.lessee.due()
+	order.limit = 4 * time.Second
+	if terms, problem = generator.send(background, order); problem != nil || server.renewals.Load() != 2 {
+		t.Fatal(problem, server.renewals.Load())
+	}
+}
+
+func TestQueuedHooksRunAfterTheClientIsClosed(t *testing.T) {
+	release, kinds, options := make(chan struct{}), make(chan string, 10), generous()
+	options.OnEvent = func(event Event) {
+		kinds <- event.Kind
+		<-release
+		if event.Kind == "first" {
+			runtime.Goexit()
+		}
+	}
+	client := newClient(t, options, newFakeServer(t))
+	fleet := client.engine.fleet
+	fleet.tell("first", "", "")
+	fleet.tell("second", "", "")
+	client.Close()
+	fleet.tell("after the end", "", "")
+	close(release)
+	for _, kind := range []string{"first", "second"} {
+		if got := await(t, kinds); got != kind {
+			t.Fatal(got)
+		}
+	}
+	eventually(t, "a goroutine stays", func() bool {
+		fleet.hooks.mutex.Lock()
+		defer fleet.hooks.mutex.Unlock()
+		return !fleet.hooks.running
+	})
+	if len(kinds) != 0 {
+		t.Fatal(<-kinds)
+	}
+}
+
+func TestLossIsNotReportedAfterTheGeneratorIsClosed(t *testing.T) {
+	release, losses := make(chan struct{}), make(chan LeaseLoss, 10)
+	generator := newGenerator(t, newClient(t, generous(), newFakeServer(t)), LeaseOptions{OnLost: func(loss LeaseLoss) {
+		losses <- loss
+		<-release
+	}})
+	generator.lessee.onLost(LeaseLoss{MachineID: 1})
+	await(t, losses)
+	generator.lessee.onLost(LeaseLoss{MachineID: 2})
+	generator.Close()
+	close(release)
+	ended := make(chan struct{})
+	generator.hooks.call(func() { close(ended) })
+	await(t, ended)
+	if len(losses) != 0 {
+		t.Fatal(<-losses)
+	}
+}
+
+func await[T any](t *testing.T, channel <-chan T) (got T) {
+	t.Helper()
+	select {
+	case got = <-channel:
+	case <-time.After(time.Minute):
+		t.Fatal("nothing came")
+	}
+	return got
 }
 
 func (g *LocalGenerator) lastTrouble() string {
@@ -142,7 +229,8 @@ func TestClientAndGeneratorShareServers(t *testing.T) {
 func TestHookThatBlocksDelaysNoRenewal(t *testing.T) {
 	servers, release, told := []*fakeServer{newFakeServer(t), newFakeServer(t)}, make(chan struct{}), make(chan struct{}, 100)
 	for _, one := range servers {
-		one.leaseFor.Store(600)
+		one.leaseFor.Store(1500)
+		one.renewIn.Store(200)
 	}
 	options := generous()
 	options.OnEvent = func(Event) {
@@ -157,10 +245,10 @@ func TestHookThatBlocksDelaysNoRenewal(t *testing.T) {
 	mine, other := servers[servers[1].grants.Load()], servers[servers[0].grants.Load()]
 	_ = mine.listener.Close()
 	mine.drop() // the generator reports that the server is unhealthy
-	<-told
+	await(t, told)
 	eventually(t, "no grant by the other server", func() bool { return other.grants.Load() > 0 })
 	other.leaseFault.Store(int32(leaseRevoked))
-	<-told
+	await(t, told)
 	other.leaseFault.Store(0)
 	before := other.renewals.Load()
 	eventually(t, "no renewals", func() bool { return other.renewals.Load() > before+2 })
@@ -250,7 +338,7 @@ func TestCloseWhileGoroutinesTakeIDs(t *testing.T) {
 func TestNoServerGrantsALease(t *testing.T) {
 	server := newFakeServer(t)
 	server.leaseFault.Store(5)
-	ctx, cancel := context.WithTimeout(background, 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(background, 3*time.Second)
 	defer cancel()
 	_, err := NewLocalGenerator(ctx, newClient(t, generous(), server), LeaseOptions{Name: "checkout"})
 	if kindOf(err) != NoLease || !errors.Is(err, context.DeadlineExceeded) ||
@@ -261,7 +349,7 @@ func TestNoServerGrantsALease(t *testing.T) {
 
 func TestRevocationIsReportedAndTheNextLeaseFollows(t *testing.T) {
 	server, lost := newFakeServer(t), make(chan LeaseLoss, 100)
-	server.leaseFor.Store(600)
+	server.renewIn.Store(200)
 	generator := newGenerator(t, newClient(t, generous(), server),
 		LeaseOptions{OnLost: func(loss LeaseLoss) {
 			lost <- loss
@@ -286,7 +374,7 @@ func TestRevocationIsReportedAndTheNextLeaseFollows(t *testing.T) {
 
 func TestGeneratorCanBeClosedByOnLost(t *testing.T) {
 	server, closed := newFakeServer(t), make(chan bool)
-	server.leaseFor.Store(600)
+	server.renewIn.Store(200)
 	var generator *LocalGenerator
 	var made sync.WaitGroup
 	made.Add(1)

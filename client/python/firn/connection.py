@@ -142,6 +142,9 @@ class Io(abc.ABC):
         """Calls a function of the program."""
         hook()
 
+    def retry_hooks(self) -> None:
+        """Calls the functions that wait because no thread could be started."""
+
     @abc.abstractmethod
     async def resolve(self, host: str) -> list[str]:
         """Returns the addresses of a name, or raises OSError."""

@@ -268,6 +268,7 @@ class Engine:
 
     async def _do_upkeep(self) -> float:
         """Does the tasks that are due. Returns the seconds until the next one."""
+        self.fleet.io.retry_hooks()
         for server in self.fleet.take_names():
             self.io.start("firn-name", self._resolve(server))
         due, next_probe = self.fleet.take_probes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 import random
 import threading
 import time
@@ -232,12 +233,9 @@ class Fleet:
             seen = self.news.rings
 
     def tell(self, kind: str, server: str, detail: str) -> None:
-        """Calls on_event, unless the client was closed."""
-        def told() -> None:
-            if not self.stopped:
-                self._options.tell(kind, server, detail)
+        """Reports an event, unless the client was closed."""
         if self._options.on_event and not self.stopped:
-            self.io.call_hook(told)
+            self.io.call_hook(functools.partial(self._options.tell, kind, server, detail))
 
     def trouble(self) -> None:
         """Asks for the list soon: after a failed call it may have changed."""

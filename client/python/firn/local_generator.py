@@ -53,7 +53,7 @@ class LocalGenerator:
         connection of its own to the server of its lease.
         `name` is shown to operators. `ahead_ms` is the length of the interval, 2,000 to 86,400,000: the longest outage of
         all servers that the generator survives. `on_lost` is called with a LeaseLoss when a lease was revoked, or has
-        ended without a successor. It runs on a thread of its own, one loss at a time."""
+        ended without a successor. It runs on a thread of its own, one loss at a time, until the generator is closed."""
         fault = lease_terms.fault_of_name(name)
         if rack is not None and not (isinstance(rack, int) and 0 <= rack <= 65_535):
             fault = f"rack is {described(rack)}; it must be 0 to 65535"
@@ -119,9 +119,9 @@ class _Runner:
         options = dataclasses.replace(client._options, local_ranges=(), on_event=None)
         self._ids, self._process = ids, os.getpid()
         self._engine = Engine(options, ThreadIo(), client._fleet_of_threads())
-        hooks = Hooks()
+        self._hooks, self._on_lost = Hooks(), on_lost
         self._lessee = Lessee(name, ahead_ms, rack, ids, self._pick, self._knows,
-                              on_lost and (lambda loss: hooks.call(functools.partial(on_lost, loss))), _boot_s)
+                              lambda loss: self._hooks.call(functools.partial(self._tell_lost, loss)), _boot_s)
         self._kept: Optional[Connection] = None  # of the thread: to the server that answered last with a lease
         self._kept_at = ""
         self._stopping = False
@@ -152,6 +152,10 @@ class _Runner:
         """Runs in a forked child: only closes its copies of the connections."""
         self._engine.abandon()
 
+    def _tell_lost(self, loss: LeaseLoss) -> None:
+        if self._on_lost and not self._stopping:  # the program has not closed it meanwhile
+            self._on_lost(loss)
+
     def _run(self) -> None:
         end_at = None
         while end_at is None or not (self._lessee.stopped or time.monotonic() >= end_at):
@@ -167,6 +171,7 @@ class _Runner:
         self._engine.close()
 
     def _turn(self) -> None:
+        self._hooks.retry()
         order = self._lessee.due()
         if order is None:
             wait_s = max(0.0, self._lessee.next_at - _boot_s())
@@ -208,17 +213,29 @@ class _Runner:
 
     def _send(self, order: Order) -> Optional[LeaseTerms]:
         """Sends the request over a connection that no call uses: an answer may take seconds. That of the last lease is
-        kept, so that its renewal needs no file descriptor and no DNS."""
-        until = time.monotonic() + order.limit_s
+        kept, so that its renewal needs no file descriptor and no DNS. It has half of the time: its path can be dead."""
+        now = time.monotonic()
+        earlier: Optional[AttemptFailed] = None
+        until = now + order.limit_s
         if self._kept and self._kept_at == order.address:
-            if self._kept.idle_and_open():
-                try:
-                    return self._ask(self._kept, order, until)
-                except AttemptFailed as failure:
-                    if not failure.stale:
-                        raise
+            try:
+                if self._kept.idle_and_open():
+                    return self._ask(self._kept, order, now + order.limit_s / 2)
+            except AttemptFailed as failure:
+                if not failure.stale and failure.end is not End.TIMEOUT:
+                    raise
+                earlier = failure
+            except BaseException:
+                self._hang_up()
+                raise
             self._hang_up()
-        return self._ask(self._connect(order.address, until), order, until)
+        try:
+            connection = self._connect(order.address, until)
+        except AttemptFailed:
+            if earlier and order.ask.method == "lease":
+                raise earlier from None  # the server may have granted the lease
+            raise
+        return self._ask(connection, order, until)
 
     def _ask(self, connection: Connection, order: Order, until: float) -> Optional[LeaseTerms]:
         keeps = False

@@ -18,7 +18,7 @@ class Event:
     """An event about servers, for the program's log; the library itself logs nothing.
 
     `kind` is one of: list, unhealthy, healthy, quarantined, draining, no server, forked, defect (of
-    this library: please report it)."""
+    this library: please report it). The thread that forked reports `forked`, in the child."""
 
     kind: str
     server: str

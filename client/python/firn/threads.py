@@ -45,15 +45,21 @@ class Hooks:
         with self._lock:
             if len(self._waiting) < _HOOKS_MOST:
                 self._waiting.append(hook)
-            if self._running:
-                return
-            try:
-                self._running = True
-                threading.Thread(target=self._run, name="firn-hooks", daemon=True).start()
-            except BaseException as fault:
-                self._running = False  # the next call tries again
-                if not isinstance(fault, RuntimeError):  # the process has no thread left
-                    raise
+            self._start()
+
+    def retry(self) -> None:
+        """Calls the functions that wait because no thread could be started."""
+        with self._lock:
+            self._start()
+
+    def _start(self) -> None:
+        if self._running or not self._waiting:
+            return
+        try:
+            self._running = True
+            threading.Thread(target=self._run, name="firn-hooks", daemon=True).start()
+        except (RuntimeError, MemoryError):  # the process has no thread left
+            self._running = False  # not after the exception of a signal handler: the thread may run
 
     def _run(self) -> None:
         while True:
@@ -87,6 +93,9 @@ class ThreadIo(Io):
 
     def call_hook(self, hook: Callable[[], None]) -> None:
         self._hooks.call(hook)
+
+    def retry_hooks(self) -> None:
+        self._hooks.retry()
 
     async def resolve(self, host: str) -> list[str]:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)

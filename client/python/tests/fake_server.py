@@ -41,9 +41,11 @@ class FakeServer:
         self.delay_s = {}       # by method
         self.lease_ms = 15_000  # the intervals of leases
         self.lease_fault = None  # a fault: requests for leases are refused
+        self.renew_ms = 0  # when they are renewed; 0: after a third
         self.machines = itertools.count(17)
         self.asked = []         # the methods of all requests
         self.peers = set()
+        self._muted = set()
         self._lock = threading.Lock()
         if path:
             self._listener = socket.create_server(path, family=socket.AF_UNIX)
@@ -78,6 +80,10 @@ class FakeServer:
             except OSError:
                 pass
 
+    def mute(self):
+        """Answers no more requests on the connections that are open."""
+        self._muted.update(self.peers)
+
     def _accept(self):
         while True:
             try:
@@ -91,7 +97,9 @@ class FakeServer:
         try:
             with peer:
                 while True:
-                    peer.sendall(self._answer(self._read(peer, *struct.unpack(">i", self._read(peer, 4)))))
+                    answer = self._answer(self._read(peer, *struct.unpack(">i", self._read(peer, 4))))
+                    if peer not in self._muted:
+                        peer.sendall(answer)
         except OSError:
             pass
         finally:
@@ -156,4 +164,4 @@ class FakeServer:
         return struct.pack(">bh", 12, 0) + (
             text(1, f"{machine}-{since}") + i32(3, machine) + i64(6, machine << 12) + i32(7, 22) + i32(9, 12)
             + i64(11, 4096) + i32(12, 1) + i64(13, EPOCH_MS) + i64(14, since) + i64(15, now + self.lease_ms)
-            + i32(16, self.lease_ms // 3) + text(18, self.address) + b"\0")
+            + i32(16, self.renew_ms or self.lease_ms // 3) + text(18, self.address) + b"\0")

@@ -97,7 +97,9 @@ final class AsyncCalls {
     }
     engine.later(Math.max(0, until - Server.now()), () -> {
       awaitNews.remove(then);
-      engine.inBackground(then);
+      if (!engine.inBackground(then)) {
+        then.run();
+      }
     });
   }
 

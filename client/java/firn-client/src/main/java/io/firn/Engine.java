@@ -51,7 +51,12 @@ final class Engine {
     for (LocalTag tag : options.localRanges) {
       supplies.put(tag.tag, new Supply(tag, this));
     }
-    background.execute(this::upkeep);
+    try {
+      background.execute(this::upkeep);
+    } catch (OutOfMemoryError noThread) {
+      watchdog.close(); // which has a thread
+      throw noThread;
+    }
   }
 
   private void newsCame() {
@@ -304,6 +309,7 @@ final class Engine {
   }
 
   private void upkeepOnce() throws InterruptedException {
+    fleet.retryHooks();
     for (Server server : fleet.takeNames()) {
       inBackground(() -> resolve(server));
     }

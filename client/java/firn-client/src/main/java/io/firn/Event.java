@@ -17,12 +17,21 @@ public final class Event {
       if (waiting.size() < MOST) {
         waiting.add(one);
       }
-      if (!running) {
+      start();
+    }
+
+    /** Runs the functions that wait because no thread could be started. */
+    synchronized void retry() {
+      start();
+    }
+
+    private void start() {
+      if (!running && !waiting.isEmpty()) {
         try {
           Engine.daemon(this::run, "firn-hooks").start();
           running = true;
         } catch (OutOfMemoryError noThread) {
-          // the next call tries again
+          // retry() does
         }
       }
     }

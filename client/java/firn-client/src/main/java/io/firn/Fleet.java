@@ -375,14 +375,14 @@ final class Fleet implements Lessee.Servers {
 
   /** Reports an event. After the client was closed, servers fail because of that, so nothing is reported. */
   void tell(String kind, String server, String detail) {
-    if (stopped || options.onEvent == Options.NO_HOOK) {
-      return;
+    if (!stopped && options.onEvent != Options.NO_HOOK) {
+      hooks.call(() -> options.onEvent.accept(new Event(kind, server, detail)));
     }
-    hooks.call(() -> {
-      if (!stopped) {
-        options.onEvent.accept(new Event(kind, server, detail));
-      }
-    });
+  }
+
+  /** Runs the hooks that wait because no thread could be started. */
+  void retryHooks() {
+    hooks.retry();
   }
 
   /** Never fails: what the handler itself throws is discarded, as the JVM does. */
@@ -390,8 +390,8 @@ final class Fleet implements Lessee.Servers {
     Thread thread = Thread.currentThread();
     try {
       thread.getUncaughtExceptionHandler().uncaughtException(thread, fault);
-    } catch (RuntimeException | Error again) {
-      // of the program, or no memory
+    } catch (Throwable again) {
+      // of the program, also a checked one, or no memory
     }
   }
 

@@ -157,7 +157,7 @@ final class Lessee {
   private final LeasedIds ids;
   private final LeasedIds.Clock clock;
   private final Servers servers;
-  private final Consumer<LeaseLoss> onLost;
+  final Consumer<LeaseLoss> onLost;
   private final boolean knowsUse;
   private final long aheadMs;
   private final SecureRandom random = new SecureRandom();

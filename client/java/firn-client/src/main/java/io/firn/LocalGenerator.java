@@ -57,7 +57,7 @@ public final class LocalGenerator implements AutoCloseable {
       return this;
     }
 
-    /** Receives each lease that is lost, on a thread of its own, one at a time. */
+    /** Receives each lease that is lost, on a thread of its own, one at a time, until the generator is closed. */
     public Builder onLost(Consumer<LeaseLoss> hook) {
       onLost = hook;
       return this;
@@ -144,9 +144,10 @@ public final class LocalGenerator implements AutoCloseable {
   private final Integer rack;
   private final long aheadMs;
   final LeasedIds ids = new LeasedIds(LeasedIds.SYSTEM);
-  private final Lessee lessee; // of the thread
+  final Lessee lessee; // of the thread
   private Connection kept; // of the thread: to the server that answered last with a lease; null: none
   private String keptAt;
+  final Event.Hooks hooks = new Event.Hooks();
   private final Thread thread;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
@@ -161,9 +162,11 @@ public final class LocalGenerator implements AutoCloseable {
     rack = options.rack;
     aheadMs = options.aheadMs;
     Consumer<LeaseLoss> onLost = options.onLost;
-    Event.Hooks hooks = new Event.Hooks();
-    lessee = new Lessee(ids, LeasedIds.SYSTEM, engine.fleet, loss -> hooks.call(() -> onLost.accept(loss)), issues,
-        aheadMs);
+    lessee = new Lessee(ids, LeasedIds.SYSTEM, engine.fleet, loss -> hooks.call(() -> {
+      if (!stopping) { // the program has not closed it meanwhile
+        onLost.accept(loss);
+      }
+    }), issues, aheadMs);
     thread = Engine.daemon(this::run, "firn-lease");
     ids.onJump = this::wake;
     thread.start();
@@ -223,6 +226,7 @@ public final class LocalGenerator implements AutoCloseable {
     boolean told = false;
     while (!(told && lessee.stopped()) && !engine.fleet.stopped()) {
       try {
+        hooks.retry();
         Request request = lessee.due();
         if (request != null) {
           lessee.answered(request, send(request));
@@ -311,19 +315,28 @@ public final class LocalGenerator implements AutoCloseable {
   }
 
   /** Asks over a connection that no call uses. That of the last lease is kept, so that its renewal needs no file
-   * descriptor and no DNS. */
+   * descriptor and no DNS. It has half of the time: its path can be dead. */
   private <T> T ask(Request request, Ask<T> ask) throws Failure {
-    long until = System.nanoTime() + request.limitMs * 1_000_000;
+    long now = System.nanoTime();
+    long until = now + request.limitMs * 1_000_000;
+    Failure earlier = null;
     if (kept != null && request.server.equals(keptAt)) {
       try {
-        return ask(kept, request, ask, until);
+        return ask(kept, request, ask, now + request.limitMs * 500_000);
       } catch (Failure failure) {
-        if (!failure.stale || engine.fleet.stopped()) { // otherwise the server has closed an idle connection
+        if (!(failure.stale || failure.end == Attempt.End.TIMEOUT) || engine.fleet.stopped()) {
           throw failure;
         }
+        earlier = failure;
       }
     }
-    return ask(engine.connectForLease(request.server, until), request, ask, until);
+    Connection made;
+    try {
+      made = engine.connectForLease(request.server, until);
+    } catch (Failure failure) { // after an earlier request, the server may have granted the lease
+      throw earlier != null && request.kind == Lessee.Kind.GRANT ? earlier : failure;
+    }
+    return ask(made, request, ask, until);
   }
 
   private <T> T ask(Connection over, Request request, Ask<T> ask, long until) throws Failure {

@@ -108,10 +108,8 @@ final class Pipeline implements Watchdog.Watched {
     boolean writes = engine.inBackground(() -> {
       while (write()) { }
     });
-    if (!writes) { // the next request, or the thread that reads, tries again
-      synchronized (this) {
-        writing = false;
-      }
+    if (!writes) { // this thread can block, for at most the time of an attempt
+      while (write()) { }
     }
   }
 

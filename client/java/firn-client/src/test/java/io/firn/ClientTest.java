@@ -184,6 +184,7 @@ class ClientTest {
   }
 
   @Test
+  @Timeout(60)
   void asynchronous_calls_connect_after_no_thread_could_be_started() throws Exception {
     try (FirnClient client = new FirnClient(options())) {
       CompletableFuture<Long> first = new CompletableFuture<>();

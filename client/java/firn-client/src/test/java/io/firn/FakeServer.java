@@ -27,7 +27,8 @@ final class FakeServer implements Closeable {
   volatile CountDownLatch mayAnswer = new CountDownLatch(0);
   volatile boolean holds; // it has held back an answer
   volatile int leaseMs; // the interval of leases; 0: it grants none
-  final AtomicLong renewals = new AtomicLong();
+  volatile int renewMs = 200; // when they are renewed
+  private final Set<Socket> muted = ConcurrentHashMap.newKeySet();
 
   FakeServer() throws IOException {
     Thread accepting = new Thread(this::accept);
@@ -68,6 +69,11 @@ final class FakeServer implements Closeable {
       one.setSoLinger(true, 0);
       one.close();
     }
+  }
+
+  /** Answers no more requests on the connections that are open. */
+  void mute() {
+    muted.addAll(sockets);
   }
 
   @Override
@@ -143,12 +149,13 @@ final class FakeServer implements Closeable {
     ByteArrayOutputStream frame = new ByteArrayOutputStream();
     new DataOutputStream(frame).writeInt(bytes.size());
     bytes.writeTo(frame);
-    socket.getOutputStream().write(frame.toByteArray());
+    if (!muted.contains(socket)) {
+      socket.getOutputStream().write(frame.toByteArray());
+    }
   }
 
   private void result(DataOutputStream out, String method, int count) throws IOException {
     if (leaseMs > 0 && method.toLowerCase(Locale.ROOT).endsWith("lease")) {
-      renewals.addAndGet(method.equals("renewLease") ? 1 : 0);
       lease(field(out, Reader.STRUCT, 0));
       return;
     }
@@ -186,7 +193,7 @@ final class FakeServer implements Closeable {
   private void lease(DataOutputStream out) throws IOException {
     string(field(out, Reader.STRING, 1), "a-lease");
     string(field(out, Reader.STRING, 18), address());
-    for (int[] one : new int[][] {{3, 17}, {7, 22}, {9, 12}, {12, 1}, {16, leaseMs / 3}}) {
+    for (int[] one : new int[][] {{3, 17}, {7, 22}, {9, 12}, {12, 1}, {16, renewMs}}) {
       field(out, Reader.I32, one[0]).writeInt(one[1]);
     }
     for (long[] one : new long[][] {{6, 17 << 12}, {11, 4096}, {13, BEGAN_MS - 1000}, {14, 1000},

@@ -7,9 +7,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.firn.Lessee.Outcome;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -74,12 +76,13 @@ class LocalGeneratorTest {
   @Test
   void renewals_keep_their_connection() throws Exception {
     FakeServer server = new FakeServer();
-    server.leaseMs = 1_500;
+    server.leaseMs = 15_000;
     try (FirnClient client = new FirnClient(new Options("list://" + server.address()));
         LocalGenerator generator = client.localGenerator("a").open()) {
-      awaitRenewals(server, 1);
+      awaitRenewal(generator);
       server.close();
-      awaitRenewals(server, 4);
+      awaitRenewal(generator);
+      awaitRenewal(generator);
       generator.next();
       assertEquals(1, client.counters().connects);
     }
@@ -88,14 +91,14 @@ class LocalGeneratorTest {
   @Test
   void renewal_replaces_a_connection_that_the_server_has_closed() throws Exception {
     FakeServer server = new FakeServer();
-    server.leaseMs = 1_500;
+    server.leaseMs = 15_000;
     try (FirnClient client = new FirnClient(new Options("list://" + server.address()));
         LocalGenerator generator = client.localGenerator("a").open()) {
       for (int i = 0; i < 3; i++) {
-        awaitRenewals(server, 1);
+        awaitRenewal(generator);
         server.reset();
       }
-      awaitRenewals(server, 2);
+      awaitRenewal(generator);
       assertEquals("no server has answered yet", generator.ids.reason(), "the last failure of a request");
       assertEquals(4, client.counters().connects);
     } finally {
@@ -103,10 +106,82 @@ class LocalGeneratorTest {
     }
   }
 
-  private static void awaitRenewals(FakeServer server, int more) throws InterruptedException {
-    long last = server.renewals.get() + more;
-    for (long end = System.nanoTime() + 30_000_000_000L; server.renewals.get() < last; Thread.sleep(5)) {
-      assertTrue(System.nanoTime() < end, "no renewals");
+  /** Without a reset, only a timeout shows that the path is dead. */
+  @Test
+  void renewal_replaces_a_connection_that_gets_no_answer() throws Exception {
+    FakeServer server = new FakeServer();
+    server.leaseMs = 15_000;
+    try (FirnClient client = new FirnClient(new Options("list://" + server.address()));
+        LocalGenerator generator = client.localGenerator("a").open()) {
+      awaitRenewal(generator);
+      server.mute();
+      awaitRenewal(generator);
+      assertEquals("no server has answered yet", generator.ids.reason(), "the last failure of a request");
+      assertEquals(2, client.counters().connects);
+    } finally {
+      server.close();
+    }
+  }
+
+  /** Returns when the generator has taken the answer. */
+  private static void awaitRenewal(LocalGenerator generator) throws InterruptedException {
+    Instant before = generator.until().get();
+    for (long end = System.nanoTime() + 60_000_000_000L; !generator.until().get().isAfter(before); Thread.sleep(5)) {
+      assertTrue(System.nanoTime() < end, "no renewal");
+    }
+  }
+
+  @Test
+  @Timeout(60)
+  void queued_hooks_run_after_the_client_is_closed() throws Exception {
+    CountDownLatch release = new CountDownLatch(1);
+    BlockingQueue<String> kinds = new LinkedBlockingQueue<>();
+    Fleet fleet;
+    try (FirnClient client = new FirnClient(new Options("list://127.0.0.1:1").onEvent(event -> {
+      try {
+        release.await();
+      } catch (InterruptedException end) {
+        Thread.currentThread().interrupt();
+      }
+      kinds.add(event.kind);
+    }))) {
+      fleet = client.engine.fleet;
+      fleet.tell("first", "", "");
+      fleet.tell("second", "", "");
+    }
+    fleet.tell("after the end", "", "");
+    release.countDown();
+    assertEquals("first", kinds.take());
+    assertEquals("second", kinds.take());
+    Thread.sleep(50);
+    assertTrue(kinds.isEmpty());
+  }
+
+  @Test
+  @Timeout(60)
+  void loss_is_not_reported_after_the_generator_is_closed() throws Exception {
+    CountDownLatch release = new CountDownLatch(1);
+    CompletableFuture<String> ended = new CompletableFuture<>();
+    FakeServer server = new FakeServer();
+    server.leaseMs = 15_000;
+    List<LeaseLoss> losses = new CopyOnWriteArrayList<>();
+    try (FirnClient client = new FirnClient(new Options("list://" + server.address()))) {
+      LocalGenerator generator = client.localGenerator("a").onLost(losses::add).open();
+      generator.hooks.call(() -> {
+        try {
+          release.await();
+        } catch (InterruptedException end) {
+          Thread.currentThread().interrupt();
+        }
+      });
+      generator.lessee.onLost.accept(new LeaseLoss(LeaseLoss.Kind.REVOKED, 1, ""));
+      generator.close();
+      generator.hooks.call(() -> ended.complete(""));
+      release.countDown();
+      ended.get();
+      assertEquals(List.of(), losses);
+    } finally {
+      server.close();
     }
   }
 
