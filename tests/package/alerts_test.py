@@ -99,6 +99,9 @@ CASES = {
     "FirnStoreAway": (
         {f'firn_segment_store_away{{{HERE},tag="t"}}': "1x20"},
         {f'firn_segment_store_away{{{HERE},tag="t"}}': "0x20"}),
+    "FirnTrouble": (
+        {f'firn_trouble{{{HERE},urgency="soon"}}': "1x20"},
+        {f'firn_trouble{{{HERE},urgency="note"}}': "1x20"}),
     "FirnStoreStoodInFor": (
         {f'firn_segment_stands_in{{{HERE},tag="t"}}': "1x20"},
         {f'firn_segment_stands_in{{{HERE},tag="t"}}': "0x20"}),

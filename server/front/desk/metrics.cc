@@ -7,6 +7,7 @@
 #include <prometheus/text_serializer.h>
 
 #include "common/base/utf8.h"
+#include "common/id/urgency.h"
 
 namespace firn::front {
 namespace {
@@ -183,6 +184,10 @@ void Describe(const RegistryReport& report, MetricsPage& page) {
   }
   page.Gauge("firn_claim_state", "1 for the state of the machine id.", 1,
              {{"state", report.claim}});
+  if (!report.trouble.empty()) {
+    page.Gauge("firn_trouble", "1 while the status shows a trouble of this urgency.", 1,
+               {{"urgency", std::string(UrgencyName(report.urgency))}});
+  }
   page.Gauge("firn_registry_clock_off_seconds",
              "Registry's clock minus the time that this server relies on; 0 while they agree.",
              SecondsOf(report.clock_off));
