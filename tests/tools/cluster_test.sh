@@ -69,6 +69,7 @@ kill -KILL "$victim"
 expect_exit "status fails if a server has ended" 1 cluster status
 expect "status names the server" 1 "$(grep -c '^server-2 .* ended ' "$work/out")"
 expect_exit "up starts it, and a third one" 0 cluster up --servers=3
+expect "builds nothing for it" 0 "$(grep -c building "$work/out" || true)"
 expect "each server names all three" "3 3 3" "$(names_all)"
 expect_exit "all three serve" 0 cluster status
 expect_exit "a log can be read" 0 cluster logs server-3
