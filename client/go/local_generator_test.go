@@ -111,7 +111,7 @@ func TestRenewalReplacesAConnectionThatGetsNoAnswer(t *testing.T) {
 	generator.lessee.held.renewAt = 0
 	order = generator.lessee.due()
 	order.limit = 4 * time.Second
-	if terms, problem = generator.send(background, order); problem != nil || server.renewals.Load() != 2 {
+	if _, problem = generator.send(background, order); problem != nil || server.renewals.Load() != 2 {
 		t.Fatal(problem, server.renewals.Load())
 	}
 }
