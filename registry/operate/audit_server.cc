@@ -112,7 +112,8 @@ void JudgeTags(const AuditedProvider& server, Audit& audit) {
   for (const auto& [tag, why] : report.refused) {
     std::string fix = FixOfTag(why);
     const bool restore = fix.empty();
-    audit.findings.push_back({Urgency::kRefused,
+    const bool lost = why.starts_with("lost");
+    audit.findings.push_back({lost ? Urgency::kData : Urgency::kRefused,
                               Cat(provider.address, " refuses tag ", Quoted(tag), ": ", why),
                               std::move(fix), restore});
   }

@@ -160,7 +160,7 @@ class Stage:
             return [{"urgency": "data", "what": FROZEN, "fix": RESTORE},
                     *({"urgency": "data", "what": f"{one} reports numbers of tag 'order', which is missing",
                        "fix": RESTORE} for one in each),
-                    *({"urgency": "refused", "what": f"{one} refuses tag 'order': lost: {LOST['why']}",
+                    *({"urgency": "data", "what": f"{one} refuses tag 'order': lost: {LOST['why']}",
                        "fix": RESTORE} for one in each)]
         if self.scene == "overloaded":
             return [{"urgency": "refused", "what": f"{self.address(i)} refuses calls (OVERLOADED): over 1 % in the last 10 s",

@@ -19,7 +19,8 @@ export function troublesOf(status) {
   const disabled = status.refused_tags.length - refused.length;
   const more = status.refused_tags_count - disabled - kRefusedShown;
   const troubles = refused.slice(0, kRefusedShown).map(
-      ({tag, state, why}) => ({urgency: 'refused', what: `refuses tag ${tag} (${state}): ${why}`}));
+      ({tag, state, why}) => ({urgency: state === 'lost' ? 'data' : 'refused',
+        what: `refuses tag ${tag} (${state}): ${why}`}));
   if (more > 0) troubles.push({urgency: 'refused', what: `refuses ${more} more tags`});
   if (status.trouble) troubles.unshift({urgency: status.trouble_urgency, what: status.trouble});
   if (status.overloaded) {
