@@ -134,7 +134,7 @@ def planned_changes(drill):
     drill.does("set", "lease_share=much", code=USAGE)
     drill.does("machines", "reserve", "1", "--reserved_for=another system")
     drill.agree("changed", drill.well)
-    assert drill.lessee.failed == 0, f"the program with a lease had no id {drill.lessee.failed} times"
+    assert drill.lessee.failed == 0, f"the program with a lease had no id {drill.lessee.failed} times: {drill.lessee.first}"
 
 
 def mistaken_init(drill):
@@ -163,7 +163,7 @@ def rolling_restart(drill):
         member.start()
         member.await_ready()
     drill.agree("restarted", drill.well)
-    assert drill.lessee.failed == 0, f"the program with a lease had no id {drill.lessee.failed} times"
+    assert drill.lessee.failed == 0, f"the program with a lease had no id {drill.lessee.failed} times: {drill.lessee.first}"
 
 
 SCENARIOS = [bad_files, rolling_restart, planned_changes, mistaken_init, interrupted_restores,

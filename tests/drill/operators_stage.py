@@ -66,7 +66,7 @@ class Lessee:
     """Makes ids under a leased machine id, until stopped."""
 
     def __init__(self, members, taken):
-        self.taken, self.stopped, self.made, self.failed, self.reason = taken, False, 0, 0, ""
+        self.taken, self.stopped, self.made, self.failed, self.reason, self.first = taken, False, 0, 0, "", ""
         self.client = firn.Client("list://" + ",".join(member.address for member in members), deadline_ms=2_000)
         self.generator = firn.LocalGenerator(self.client, "operators", ahead_ms=120_000, timeout_ms=60_000)
         self.thread = threading.Thread(target=self.run, daemon=True)
@@ -81,6 +81,7 @@ class Lessee:
             except firn.NoLease as none:
                 self.failed += 1
                 self.reason = str(none)
+                self.first = self.first or f"{none}"
             time.sleep(0.02)
 
     def stop(self):
