@@ -22,9 +22,9 @@ expect "it measures: $(tail -n 3 "$work/err")" 0 "$code"
 for row in "epoll echo" "firn, no store" "firn, step 10 million" "firn, step adapts" \
   "firn, step 10,000" "firn, rising, at the owner" "firn, rising, elsewhere" \
   "firn, buffer=none" "redis INCR" "mariadb" "postgresql"; do
-  expect "both shapes have a row of $row" 2 "$(grep -c "^  $row  " "$work/out")"
+  expect "three shapes have a row of $row" 3 "$(grep -c "^  $row  " "$work/out")"
 done
-expect "report writes a page of the saved results" 2 \
+expect "report writes a page of the saved results" 3 \
   "$("$root/tools/bench/report" "$work/kept.json" | grep -c "<h2>counters: single ids, ")"
 rm "$work/kept.json"
 expect "nothing is left behind" "err out" "$(cd "$work" && echo *)"
