@@ -181,7 +181,10 @@ bool Owners::AddEnd(std::vector<Write>& writes, size_t partition, Milliseconds l
   const int64_t version = sighting.state().version;
   Beat ended = is_missing ? Beat() : *beat;
   if (ended.ended) {
+    // A version recurs in a registry that has gone back. The creation fails if the tenure lives.
     writes.push_back(Write::Check(path, version));
+    writes.push_back(Write::Create(AlivePath(tenure), "", kStays));
+    writes.push_back(Write::Erase(AlivePath(tenure), 0));
     return true;
   }
   ended.ended = true;

@@ -60,7 +60,7 @@ struct Holding {
 //     renewal with another word is sent. If it has a word that this server sent, this server adopts
 //     the version and renews at once, and the unknown renewal extends no term. Any other word was
 //     written by another process, a copy of this one or a server that ended the tenure: the tenure
-//     ends. Each attempt has a new word, so only one of two copies is acknowledged after the copy. A
+//     ends. Each attempt has a new word, so after a copy only one of the two is acknowledged. A
 //     refused multi also ends the tenure, unless only the root node has changed, with the same uuid
 //     and era and without a freeze.
 //  4. After its window a tenure continues only in the session of its last acknowledgement. In a new
@@ -68,9 +68,10 @@ struct Holding {
 //  5. A partition may be taken if it is free, if its owner's beat has ended, or if that beat was
 //     seen in one version for 1.25 of its windows, without a break, in one session. If the
 //     partition or the beat is missing, 1.25 of the longest windows are required. The multi sets
-//     the owner's beat to ended at the version that was seen, checks this server's beat, sets the
-//     partition at its version, erases the node of the partition's last change, and creates that of
-//     this change. Each attempt draws a new name for its change.
+//     the owner's beat to ended at the version that was seen, or checks that an ended tenure has no
+//     node `alive`; checks this server's beat; sets the partition at its version; erases the node
+//     of the partition's last change; and creates that of this change. Each attempt draws a new
+//     name for its change.
 //  6. A term begins when the partition is read with the last change that this tenure attempted. It
 //     ends with the tenure, or when this server gives the partition up. The tenure ends if a read
 //     shows an owned partition with another change, or if the change's node is missing at a

@@ -95,7 +95,9 @@ TEST_F(OwnersTest, TakesThePartitionsOfAnEndedTenureAtOnce) {
   Pass(kStart, {&a_});
   Beat beat = ParseBeat(BeatOf(OwnerOf(0)).data).value();
   beat.ended = true;
-  Apply({Write::Set(BeatPath(OwnerOf(0).tenure), FormatBeat(beat), Write::kAnyVersion)});
+  const Nonce tenure = OwnerOf(0).tenure;
+  Apply({Write::Set(BeatPath(tenure), FormatBeat(beat), Write::kAnyVersion),
+         Write::Erase(AlivePath(tenure), 0)});
   Pass(kStart, {&b_});
   EXPECT_EQ(b_.Owned(), 8);
 }

@@ -219,7 +219,7 @@ void OwnersWorld::Copy(OwnersHost& host) {
     if (other->up()) continue;
     const BootMs until = LongestTerm(host, clock_.Boot());
     host.Copy(*other, NewPlan(), AnyRate());
-    kin_.push_back({host.process().number(), other->process().number(), until});
+    kin_.push_back({host.process().number(), other->process().number(), clock_.Boot(), until});
     ++copies_;
     Trace(host.address() + " is copied");
     return;
