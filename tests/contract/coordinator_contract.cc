@@ -225,6 +225,23 @@ TEST_P(CoordinatorContract, ReplacesANodeInOneMulti) {
   EXPECT_TRUE(b->Read("/live").ok());
 }
 
+// So a multi can check that a node does not exist.
+TEST_P(CoordinatorContract, CreatesAndErasesANodeInOneMulti) {
+  const auto if_missing = [&](const std::string& data) {
+    return b->Multi({Write::Set("/", data, Write::kAnyVersion),
+                     Write::Create("/gone", "", Lifetime::kPersistent), Write::Erase("/gone", 0)});
+  };
+  const WriteOutcome done = if_missing("first");
+  ASSERT_TRUE(done.status.ok()) << done.status;
+  EXPECT_EQ(a->Read("/gone").code(), Code::kNotFound);
+  ASSERT_TRUE(a->Create("/gone", "", Lifetime::kPersistent).status.ok());
+  const WriteOutcome refused = if_missing("second");
+  EXPECT_EQ(refused.status.code(), Code::kConflict);
+  EXPECT_EQ(refused.failed, 1);
+  EXPECT_TRUE(a->Read("/gone").ok());
+  EXPECT_EQ(a->Read("/")->data, "first");
+}
+
 TEST_P(CoordinatorContract, OneOfManyWritersWins) {
   constexpr int kRounds = 20;
   for (int round = 0; round < kRounds; ++round) {
