@@ -248,6 +248,7 @@ void OwnersHost::Copy(OwnersHost& other, const FaultPlan& plan, int64_t parts_pe
   other.address_ = address_;
   other.clock_ = clock_;
   other.clock_.SetRate(parts_per_million);
+  other.window_ = window_;
   other.paused_ = false;
   other.permitted_ = permitted_;
   other.process_ = std::move(follower_);

@@ -163,7 +163,7 @@ class OwnersHost {
   OwnersShared& shared_;
   std::string address_;
   RateClock clock_;
-  const Milliseconds window_;
+  Milliseconds window_;
   bool paused_ = false, permitted_ = true;
   std::unique_ptr<OwnersProcess> process_, follower_;
   std::vector<std::unique_ptr<FaultyCoordinator>> dead_;  // may still have late writes
