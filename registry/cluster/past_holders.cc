@@ -105,7 +105,10 @@ std::string PastHolders::Text() const {
 
 void PastHolders::Add(PastHolder holder) {
   if (!holder.is_needed()) return;
-  if (holders_.size() == kHoldersMax) holders_.erase(holders_.begin());
+  if (holders_.size() == kHoldersMax) {
+    const auto unused = std::ranges::find_if(holders_, &PastHolder::is_empty);
+    holders_.erase(unused == holders_.end() ? holders_.begin() : unused);
+  }
   holders_.push_back(std::move(holder));
 }
 

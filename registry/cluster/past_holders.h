@@ -41,8 +41,9 @@ struct PastHolder {
   std::optional<int64_t> version{};
 
   WallMs bound() const { return std::max(end, perhaps); }
+  bool is_empty() const { return bound() <= first; }
   // Returns false for an empty holding, unless it shows at which version a claim ended.
-  bool is_needed() const { return first < bound() || (!nonce.zero() && version); }
+  bool is_needed() const { return !is_empty() || (!nonce.zero() && version); }
   // Returns this holding, ended at `successor` if another process resumes or claims there.
   PastHolder Until(WallMs successor) const;
 
@@ -66,7 +67,8 @@ class PastHolders {
   static Result<PastHolders> Parse(std::string_view json);
   std::string Text() const;
 
-  // Adds the newest holding and drops the oldest beyond kHoldersMax. Ignores one that is not needed.
+  // Adds the newest holding, and drops the oldest beyond kHoldersMax: an empty one if there is one.
+  // Ignores one that is not needed.
   void Add(PastHolder holder);
 
   // Oldest first.

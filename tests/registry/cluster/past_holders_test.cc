@@ -55,6 +55,8 @@ TEST(PastHoldersTest, KeepAnEmptyHoldingOfAClaim) {
   past.Add(unused);
   ASSERT_EQ(past.holders().size(), 1U);
   EXPECT_EQ(PastHolders::Parse(past.Text()).value(), past);
+  for (int64_t i = 0; i < 100; ++i) past.Add(Holder(3000 + i * 10, 3010 + i * 10));
+  EXPECT_EQ(past.holders().front().first, WallMs(3000)) << "it leaves before a holder of ids";
 }
 
 TEST(PastHoldersTest, IgnoreMembersOfLaterVersions) {
