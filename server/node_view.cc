@@ -7,6 +7,7 @@
 #include "common/base/cat.h"
 #include "common/base/printed_command.h"
 #include "common/log/log.h"
+#include "common/sequence/sequencer.h"
 #include "common/tag/obfuscated_end.h"
 #include "registry/operate/restore_command.h"
 #include "server/node/open_node.h"
@@ -44,11 +45,6 @@ std::string TroubleOf(const IssuingNodeStatus& status) {
   if (status.why_not_ready) return *status.why_not_ready;
   if (!status.root_trouble.empty()) return status.root_trouble;
   return HasLostTags(status) ? "the registry has lost tags" : claim.clock_trouble;
-}
-
-std::string NameOf(SequencerKind kind) {
-  constexpr const char* kNames[] = {"atomic", "mutex", "spin"};
-  return kNames[static_cast<size_t>(kind)];
 }
 
 Urgency UrgencyOf(const IssuingNodeStatus& status) {
@@ -149,7 +145,7 @@ front::ServerReport NodeView::Report() const {
   report.registry.exists = !options_.place.registry.starts_with(kStaticRegistry);
   report.frozen = status.frozen || AsksForRestore(status.claim);
   report.overloaded = overloaded_;
-  report.sequencer = NameOf(options_.node.snowflake.sequencer.kind);
+  report.sequencer = SequencerKindName(options_.node.snowflake.sequencer.kind);
   if (const std::string command = RepairCommand(status); !command.empty()) {
     std::string& trouble = report.registry.trouble;
     trouble += (NamesRestore(trouble) ? ": " : "; run firn restore: ") + command;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "common/base/status.h"
 #include "common/sequence/sequencer_kinds.h"
 
 namespace firn {
@@ -18,6 +19,18 @@ std::optional<SequencerKind> ParseSequencerKind(std::string_view name) {
   if (name == "mutex") return SequencerKind::kMutex;
   if (name == "spin") return SequencerKind::kSpin;
   return std::nullopt;
+}
+
+std::string_view SequencerKindName(SequencerKind kind) {
+  switch (kind) {
+    case SequencerKind::kAtomic:
+      return "atomic";
+    case SequencerKind::kMutex:
+      return "mutex";
+    case SequencerKind::kSpin:
+      return "spin";
+  }
+  Die("no such sequencer");
 }
 
 std::unique_ptr<Sequencer> MakeSequencer(const SequencerOptions& options,

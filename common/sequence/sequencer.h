@@ -24,6 +24,7 @@ std::optional<SequenceStart> ParseSequenceStart(std::string_view name);
 enum class SequencerKind : uint8_t { kAtomic, kMutex, kSpin };
 // Parses "atomic", "mutex" or "spin"; returns nullopt for any other word.
 std::optional<SequencerKind> ParseSequencerKind(std::string_view name);
+std::string_view SequencerKindName(SequencerKind kind);
 
 // Outcome of an attempt to take sequence numbers. Only kTaken changes the state.
 struct Step {

@@ -39,7 +39,9 @@ INSTANTIATE_TEST_SUITE_P(AllKinds, SequencerContract,
                          Name);
 
 TEST(SequencerNames, AreTheValuesOfTheFlags) {
-  EXPECT_EQ(ParseSequencerKind("spin"), SequencerKind::kSpin);
+  for (const auto kind : {SequencerKind::kAtomic, SequencerKind::kMutex, SequencerKind::kSpin}) {
+    EXPECT_EQ(ParseSequencerKind(SequencerKindName(kind)), kind);
+  }
   EXPECT_EQ(ParseSequencerKind("Spin"), std::nullopt);
   EXPECT_EQ(ParseSequenceStart("carry"), SequenceStart::kCarry);
   EXPECT_EQ(ParseSequenceStart(""), std::nullopt);
