@@ -81,7 +81,7 @@ class Lessee:
             except firn.NoLease as none:
                 self.failed += 1
                 self.reason = str(none)
-                self.first = self.first or f"{none}"
+                self.first = self.first or self.reason
             time.sleep(0.02)
 
     def stop(self):
