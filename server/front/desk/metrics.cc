@@ -184,9 +184,11 @@ void Describe(const RegistryReport& report, MetricsPage& page) {
   }
   page.Gauge("firn_claim_state", "1 for the state of the machine id.", 1,
              {{"state", report.claim}});
-  if (!report.trouble.empty()) {
-    page.Gauge("firn_trouble", "1 while the status shows a trouble of this urgency.", 1,
-               {{"urgency", std::string(UrgencyName(report.urgency))}});
+  for (const Urgency urgency :
+       {Urgency::kData, Urgency::kRefused, Urgency::kSoon, Urgency::kNote}) {
+    const bool shown = !report.trouble.empty() && report.urgency == urgency;
+    page.Gauge("firn_trouble", "1 while the status shows a trouble of this urgency.", shown ? 1 : 0,
+               {{"urgency", std::string(UrgencyName(urgency))}});
   }
   page.Gauge("firn_registry_clock_off_seconds",
              "Registry's clock minus the time that this server relies on; 0 while they agree.",
