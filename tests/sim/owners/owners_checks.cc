@@ -16,15 +16,22 @@ BootMs OwnersWorld::LongestTerm(const OwnersHost& host, BootMs renewed) {
   return renewed + host.window() * 10 / 9 + Milliseconds(2);
 }
 
-// Returns whether both processes may own the partition at the same time. If one of two copies gives
-// it up, a third process may take it while the other copy continues.
-bool OwnersWorld::MayBothOwn(size_t partition, int64_t a, int64_t b) const {
+// Returns whether both processes may own the partition at the same time. If one of two copies ends
+// its tenure or gives the partition up, a third process may take it while the other copy continues
+// the term that it had at the copying.
+bool OwnersWorld::MayBothOwn(size_t partition, const OwnersProcess& a,
+                             const OwnersProcess& b) const {
   // If rollbacks keep sessions, all hosts have the same window.
   if (back_at_.ms() >= 0 && clock_.Boot() <= LongestTerm(*hosts_.front(), back_at_)) return true;
   return std::any_of(kin_.begin(), kin_.end(), [&](const Kin& kin) {
-    const bool of_a = kin.first == a || kin.second == a, of_b = kin.first == b || kin.second == b;
-    const bool was_freed = freed_at_[partition] >= kin.since;
-    return (was_freed ? of_a || of_b : of_a && of_b) && clock_.Boot() <= kin.until;
+    const auto is_of = [&](const OwnersProcess& process) {
+      return kin.first == process.number() || kin.second == process.number();
+    };
+    const auto continues = [&](const OwnersProcess& process) {
+      return is_of(process) && process.owners().term(partition).until() <= kin.term_until;
+    };
+    if (clock_.Boot() > kin.until) return false;
+    return (is_of(a) && is_of(b)) || continues(a) || continues(b);
   });
 }
 
@@ -36,8 +43,7 @@ void OwnersWorld::CheckTerms() const {
       if (meta_.frozen && clock_.Boot() > LongestTerm(*host, frozen_at_)) {
         throw Violation(5, "a process continues under a frozen cluster: " + host->Why(partition));
       }
-      if (owner != nullptr &&
-          !MayBothOwn(partition, owner->process().number(), host->process().number())) {
+      if (owner != nullptr && !MayBothOwn(partition, owner->process(), host->process())) {
         throw Violation(1, "two processes own partition " + std::to_string(partition) + ": " +
                                owner->Why(partition) + ", " + host->Why(partition));
       }
@@ -56,7 +62,6 @@ void OwnersWorld::CheckTakeovers(bool may_be_old) {
     if (!node) continue;
     const PartitionOwner owner = ParsePartitionOwner(node->data).value();
     if (std::exchange(changes_[i], owner.change) == owner.change) continue;
-    if (owner.tenure.zero()) freed_at_[i] = clock_.Boot();
     if (owner.tenure.zero() || may_be_old) continue;
     const std::optional<Node> beat = tree_.Peek(BeatPath(owner.tenure));
     if (!beat || ParseBeat(beat->data)->ended) {

@@ -156,7 +156,9 @@ bool OwnersProcess::TakeNumber(Thread& thread) {
   if (range.begin == range.end) return false;
   thread.number = range.begin++;
   thread.requested = range.requested;
-  thread.beyond = shared_.oracle.Highest(thread.partition);
+  thread.beyond = shared_.beside_copies(range.requested)
+                      ? shared_.oracle.HighestOfOthers(thread.partition)
+                      : shared_.oracle.Highest(thread.partition);
   return true;
 }
 

@@ -33,6 +33,8 @@ struct OwnersShared {
   // Returns whether a copied process may also hold the range that `process` requested at
   // `requested`.
   std::function<bool(int64_t process, BootMs requested)> of_copies{};
+  // Returns whether copies may have returned numbers above a range that any process requested then.
+  std::function<bool(BootMs requested)> beside_copies{};
   std::function<void(const std::string& what)> trace{};
 
   bool OneIn(uint64_t n) { return dice.Below(n) == 0; }
@@ -149,6 +151,7 @@ class OwnersHost {
 
   // Describes the state of the partition in its process, for a message.
   std::string Why(size_t partition) const;
+  const Clock& clock() const { return clock_; }
   Milliseconds window() const { return window_; }
   const std::string& address() const { return address_; }
   void SetPlan(const FaultPlan& plan);

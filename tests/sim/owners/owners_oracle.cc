@@ -18,6 +18,7 @@ void OwnersOracle::Answer(size_t partition, int64_t number, int64_t beyond, bool
     if (number <= beyond) {
       throw Violation(2, which + " was taken after the answer " + std::to_string(beyond));
     }
+    known.of_others = std::max(known.of_others, number);
   }
   known.highest = std::max(known.highest, number);
 }

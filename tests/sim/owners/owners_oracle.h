@@ -15,6 +15,8 @@ class OwnersOracle {
  public:
   // Returns the highest number that a call has returned. An owner must now take larger ones.
   int64_t Highest(size_t partition) const { return answered_[partition].highest; }
+  // Without the numbers that copies returned.
+  int64_t HighestOfOthers(size_t partition) const { return answered_[partition].of_others; }
 
   // Records that a call returns `number`. `beyond`: Highest when the owner took it. `of_copies`:
   // two copies of a machine may hold the number's range, so it is not checked.
@@ -25,6 +27,7 @@ class OwnersOracle {
  private:
   struct Partition {
     int64_t highest = 0;
+    int64_t of_others = 0;  // the highest that was not `of_copies`
     std::unordered_set<int64_t> numbers{};
   };
 

@@ -51,6 +51,10 @@ OwnersWorld::OwnersWorld(uint64_t seed, OwnersMutant mutant, bool trace)
       return (kin.first == process || kin.second == process) && requested <= kin.until;
     });
   };
+  shared_.beside_copies = [this](BootMs requested) {
+    return std::any_of(kin_.begin(), kin_.end(),
+                       [&](const Kin& kin) { return requested <= kin.until; });
+  };
   MakeCluster();
   servers_ = 2 + dice_.Below(3);
   const auto any_window = [this] {
@@ -218,8 +222,9 @@ void OwnersWorld::Copy(OwnersHost& host) {
   for (const auto& other : hosts_) {
     if (other->up()) continue;
     const BootMs until = LongestTerm(host, clock_.Boot());
+    const BootMs term_until = host.clock().Boot() + host.window();
     host.Copy(*other, NewPlan(), AnyRate());
-    kin_.push_back({host.process().number(), other->process().number(), clock_.Boot(), until});
+    kin_.push_back({host.process().number(), other->process().number(), until, term_until});
     ++copies_;
     Trace(host.address() + " is copied");
     return;

@@ -26,9 +26,10 @@ namespace firn {
 //  5. if a process may take numbers later than a window after the cluster was frozen,
 //  6. if a partition is assigned to a tenure that has ended.
 // Two copies of a machine are exempt from 1 until a window after the copying, and from 2 and 3 for
-// ranges that were requested until then. Until then, a third process may own a partition that one
-// of them gave up. If a rollback of the registry keeps the sessions, all processes are exempt from
-// 1 until a window after the rollback, and from 2 and 3 for ranges that were requested before it.
+// ranges that were requested until then. Until then, a third process may own a partition of a copy
+// that has not renewed it since the copying, and its ranges may be below numbers that a copy has
+// returned. If a rollback of the registry keeps the sessions, all processes are exempt from 1 until
+// a window after the rollback, and from 2 and 3 for ranges that were requested before it.
 class OwnersWorld {
  public:
   OwnersWorld(uint64_t seed, OwnersMutant mutant, bool trace);
@@ -48,8 +49,8 @@ class OwnersWorld {
   // Two processes with the same memory, because one is a copy of the other.
   struct Kin {
     int64_t first, second;
-    BootMs since;
-    BootMs until;  // until then, both may take numbers of a partition
+    BootMs until;       // until then, both may take numbers of a partition
+    BootMs term_until;  // no term ended later at the copying; on their clocks
   };
 
   void MakeCluster();
@@ -69,7 +70,7 @@ class OwnersWorld {
   void EditRoot();
   void CheckTerms() const;
   void CheckTakeovers(bool may_be_old);
-  bool MayBothOwn(size_t partition, int64_t a, int64_t b) const;
+  bool MayBothOwn(size_t partition, const OwnersProcess& a, const OwnersProcess& b) const;
   static BootMs LongestTerm(const OwnersHost& host, BootMs renewed);
   void DemandService();
   void CountWrites(const OwnersHost& host);
@@ -95,8 +96,7 @@ class OwnersWorld {
   ClusterMeta meta_;
   uint64_t checked_digest_ = 0;
   std::array<Nonce, kPartitions> changes_;  // the last change of each partition
-  std::array<BootMs, kPartitions> freed_at_{};
-  OwnersHost* sleeper_ = nullptr;  // paused until `next_fault_`
+  OwnersHost* sleeper_ = nullptr;           // paused until `next_fault_`
   BootMs frozen_at_;
   BootMs back_at_{-1};  // time of the last rollback, if rollbacks keep sessions
   std::vector<std::unique_ptr<OwnersHost>> hosts_;
