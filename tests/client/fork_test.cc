@@ -1,6 +1,7 @@
 // Tests fork() during calls: parent and child never get the same id.
 
 #include <array>
+#include <cstdio>
 #include <set>
 #include <thread>
 
@@ -39,7 +40,10 @@ class Pipe {
     for (int i = 0; i < kIds; ++i) {
       const Result<int64_t> id =
           i % 2 == 0 ? client.GetId("order") : client.GetIdLater("order").get();
-      if (!id.ok()) _exit(1);
+      if (!id.ok()) {
+        std::fprintf(stderr, "call %d in the child: %s\n", i, id.status().message().c_str());
+        _exit(1);
+      }
       ids[i] = *id;
     }
     _exit(write(ends_[1], ids, sizeof ids) == sizeof ids ? 0 : 2);

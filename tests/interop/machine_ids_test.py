@@ -62,12 +62,17 @@ class MachineIdsTest(unittest.TestCase):
     def ask(self, path, admin=False):
         port = self.admin_port if admin else self.port
         url = f"http://127.0.0.1:{port}{path}"
-        with urllib.request.urlopen(url, timeout=interop.PATIENCE_S) as answer:
-            return answer.read().decode()
+        try:
+            with urllib.request.urlopen(url, timeout=interop.PATIENCE_S) as answer:
+                return answer.read().decode()
+        except urllib.error.HTTPError as refused:
+            refused.msg += ": " + refused.read().decode()
+            raise
 
     def machines(self):
-        """Returns the machine ids that the server holds, in its order."""
+        """Returns the machine ids that the server holds, in its order; none until it issues ids."""
         try:
+            self.ask("/readyz", admin=True)
             status = json.loads(self.ask("/v1/status", admin=True))
         except (urllib.error.URLError, OSError):
             return []
@@ -136,7 +141,7 @@ class MachineIdsTest(unittest.TestCase):
             number = tick << TICK_SHIFT | machine << MACHINE_SHIFT
             done = subprocess.run([self.firn, "who", str(number), "--registry=" + self.registry],
                                   capture_output=True, text=True, check=False)
-            self.assertIn(f"machine {machine}", done.stdout)
+            self.assertIn(f"machine {machine}", done.stdout, done.stderr)
             self.assertIn(f"pid {self.process.pid},", done.stdout)
 
     def test_refuses_impossible_numbers_of_machine_ids(self):
