@@ -151,7 +151,9 @@ void Witness::Multi(std::vector<Write> writes, WriteDone done) {
   Require(written.ok(), 9, "a record was written that is unreadable");
   const SlotRecord replaced = *ParseSlotRecord(before->data);
   const bool gap = gap_ && !ReadsFrozen(tree_);
-  book_.holders().NoteRecorded(book_.MachineAt(path), written->pid);
+  for (const SlotRecord& record : {replaced, *written}) {
+    book_.holders().NoteRecorded(book_.MachineAt(path), record.pid);
+  }
   if (!gap) JudgeHolders(book_.MachineAt(path), replaced, *written, path);
   book_.Applied(book_.MachineAt(path), replaced, *written, after->stat.version, host_, disk_, gap);
 }

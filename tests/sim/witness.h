@@ -47,7 +47,10 @@ class ClaimBook {
 
   bool judging() const { return judging_; }
   // Records that the registry has lost data, so that holders may freeze the cluster.
-  void NoteLoss() { lost_ = true; }
+  void NoteLoss() {
+    lost_ = true;
+    holders_.NoteLoss();
+  }
   bool lost() const { return lost_; }
   MachineId MachineAt(const std::string& slot_path) const;
 

@@ -26,6 +26,9 @@ class HolderBook {
 
   // Records that a record of the machine id names this process.
   void NoteRecorded(MachineId machine, int64_t pid) { recorded_[machine.value()].insert(pid); }
+  // Forgets all records, because the registry may have lost them. Those that it still has show the
+  // same processes again with their next change.
+  void NoteLoss() { recorded_.clear(); }
 
   // Checks the holders when a process has replaced the record `before` by `after`. `past`: the node
   // of earlier holders. A claim that was not resumed knows only the processes that a record or its
