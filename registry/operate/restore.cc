@@ -79,6 +79,16 @@ Result<MetaAsRead> RecreateRoot(BlockingCoordinator& registry, const RestoreFact
   return made;
 }
 
+// Stores how far ids are ahead of the clocks, which the node of the present era shows until the
+// next era begins. A holder whose record was lost may be that far ahead.
+Status KeepLead(BlockingCoordinator& registry, const ClusterMeta& meta, RestoreMemory& memory) {
+  const Result<Node> era = registry.Read(EraPath(meta.era));
+  if (era.code() == Code::kNotFound || era.code() == Code::kCorrupt) return {};
+  if (!era.ok()) return era.status();
+  memory.lead = std::max(memory.lead, LeadOf(meta.floor, era->stat.modified));
+  return {};
+}
+
 // Freezes the root node in a new era; creates it if it is missing. `memory`: set to the stored one.
 Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& facts,
                           Entropy& entropy, RestoreReport& report, RestoreMemory& memory) {
@@ -102,6 +112,7 @@ Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& fac
     memory.Join(*left.memory);
   }
   if (memory.plan.empty()) memory.plan = DrawUuid(entropy);
+  if (stands.ok() && !others) FIRN_TRY(KeepLead(registry, stands->meta, memory));
   const EraWrites also = Remember(memory, left.exists);
   if (report.root_made) {
     const bool absent = stands.code() == Code::kNotFound;
@@ -309,12 +320,19 @@ Status FreezeForRestore(BlockingCoordinator& registry, const RestoreFacts& facts
 
 WallMs PlannedFloor(const Audit& audit, const RestoreFacts& facts) {
   const bool kept = audit.meta && !facts.replaces_unused;
-  Frontier frontier(std::max(facts.now + facts.skew_max, kept ? audit.meta->floor : WallMs()));
+  Frontier frontier(CertainTime(facts.now, kept ? audit.meta->floor : WallMs(), facts));
+  Milliseconds lead = kept ? LeadOf(audit.meta->floor, audit.era_began) : Milliseconds();
+  if (audit.unfinished) lead = std::max(lead, audit.unfinished->lead);
+  frontier.Take(facts.now + lead);
   for (const ReportedBound& reported : facts.bounds) frontier.Take(reported.bound);
   for (const AuditedSlot& slot : audit.slots) {
     if (!slot.record.retired) frontier.Take(slot.record.bound);
   }
   return frontier.highest() + 3 * facts.window;
+}
+
+WallMs CertainTime(WallMs now, WallMs root_floor, const RestoreFacts& facts) {
+  return std::max({now + facts.skew_max, root_floor, facts.floor});
 }
 
 void AddReport(const ProviderReport& report, RestoreFacts& facts) {
@@ -335,7 +353,8 @@ Status RestoreFrozen(BlockingCoordinator& registry, const RestoreFacts& facts,
   FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, stands.meta.rack_bits));
   report.uuid = stands.meta.uuid;
   FIRN_ASSIGN(const WallMs now, LaterClock(registry, facts));
-  Frontier frontier(std::max(now + facts.skew_max, stands.meta.floor));
+  Frontier frontier(CertainTime(now, stands.meta.floor, facts));
+  if (!frontier.Take(now + memory.lead)) report.ignored.push_back({now + memory.lead});
   for (const ReportedBound& reported : facts.bounds) {
     if (!frontier.Take(reported.bound)) report.ignored.push_back(reported);
   }

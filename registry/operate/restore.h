@@ -35,6 +35,7 @@ struct RestoreFacts {
   // most a window ahead of the holder's id clock.
   Milliseconds skew_max{10'000};
   Milliseconds clock_skew_max{10'000};  // maximum difference between `now` and the registry's clock
+  WallMs floor{};  // the highest floor in documents; as certain as that of the root node
   std::vector<ReportedBound> bounds{};  // reported by running servers
   std::vector<MachineId> retired{};     // to retire
   std::vector<ReservedIds> reserved{};  // for other systems; records are created for them
@@ -64,6 +65,10 @@ struct RestoreFacts {
   // and returns the reports. The floor takes them into account.
   std::function<Result<std::vector<ProviderReport>>(const MetaAsRead& frozen)> last_reports{};
 };
+
+// Returns the time that ids may have reached for certain. A bound more than a day above it is an
+// error. `root_floor`: of the root node; 0: there is none.
+WallMs CertainTime(WallMs now, WallMs root_floor, const RestoreFacts& facts);
 
 // Adds a server's report, from its node or requested directly: its bound, and its skew and claim
 // window unless they are implausible, since a node is untrusted input.

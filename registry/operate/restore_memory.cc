@@ -79,12 +79,15 @@ void JoinValue(std::string_view name, std::string_view earlier, std::string& val
 Result<RestoreMemory> Parse(const std::string& text, std::string& era) {
   FIRN_ASSIGN(const Json json, ParseJson(text, kRestoreBytesMax, kMemoryValuesMax));
   RestoreMemory memory;
+  int64_t lead = 0;
   JsonReader read(json);
   read.Text("era", era)
       .Text("replaced", memory.replaced)
       .Text("host", memory.host)
-      .Text("plan", memory.plan);
+      .Text("plan", memory.plan)
+      .NumberIfAny("lead_ms", lead, 0, kRecordTimeMax.ms());
   FIRN_TRY(read.status());
+  memory.lead = Milliseconds(lead);
   const Json &flags = json.at("flags"), &documents = json.at("documents");
   if (!flags.is_array() || !documents.is_array()) return Corrupt("a member is not a list");
   for (const Json& flag : flags) memory.flags.push_back(flag.text());
@@ -121,6 +124,7 @@ std::vector<std::string> RestoreMemory::Answers() const {
 void RestoreMemory::Join(const RestoreMemory& earlier) {
   if (replaced.empty()) replaced = earlier.replaced;
   if (!earlier.plan.empty()) plan = earlier.plan;
+  lead = std::max(lead, earlier.lead);
   for (const Document& one : earlier.documents) {
     if (!Knows(one)) documents.push_back(one);
   }
@@ -156,7 +160,13 @@ std::string FormatRestoreMemory(const RestoreMemory& memory, const Nonce& era) {
   for (const auto& [path, checksum, taken] : memory.documents) {
     json["documents"].push_back({{"path", path}, {"checksum", checksum}, {"taken_ms", taken.ms()}});
   }
+  if (memory.lead > Milliseconds(0)) json["lead_ms"] = memory.lead.count();
   return JsonText(json);
+}
+
+Milliseconds LeadOf(WallMs floor, WallMs began) {
+  if (floor == WallMs() || began == WallMs()) return {};
+  return std::max(Milliseconds(0), floor - began);
 }
 
 Result<RestoreMemoryAsRead> ReadRestoreMemory(BlockingCoordinator& registry,

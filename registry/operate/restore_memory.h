@@ -32,6 +32,7 @@ struct RestoreMemory {
   std::string host{};                // the machine that has the documents
   std::vector<std::string> flags{};  // of the command: `--skew_max_ms=5`, `--set=retire=5`
   std::string plan{};                // identifies the restore, also in the tags that it has made
+  Milliseconds lead{};               // of the eras before; see LeadOf
 
   // Returns whether the documents contain this one, in the same or a later state.
   bool Knows(const Document& document) const;
@@ -48,6 +49,10 @@ struct RestoreMemory {
 
   friend bool operator==(const RestoreMemory&, const RestoreMemory&) = default;
 };
+
+// Returns how far ids of an era are ahead of the clocks: it began under this floor, at this time of
+// the registry's clock. Zero if they are not, or the time is not known.
+Milliseconds LeadOf(WallMs floor, WallMs began);
 
 inline constexpr const char* kRestorePath = "/restore";
 inline constexpr size_t kRestoreBytesMax = 64 << 10;

@@ -18,10 +18,12 @@ namespace {
 // times that ids have reached: after a restore, ids are ahead of all clocks.
 void AddBounds(const Backup& document, RestoreFacts& facts) {
   std::vector<WallMs> reached = document.reached;
+  facts.floor = std::max(facts.floor, document.root.floor);
+  const WallMs certain = std::max(facts.now, document.root.floor);
   WallMs highest;
   for (const auto& [machine, bound] : document.bounds) {
     facts.bounds.push_back({bound, machine});
-    if (bound - facts.now <= kPoisonAhead) highest = std::max(highest, bound);
+    if (bound - certain <= kPoisonAhead) highest = std::max(highest, bound);
   }
   reached.push_back(highest);
   reached.push_back(document.root.IdsBy(facts.now));
@@ -143,6 +145,7 @@ bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
   const Milliseconds since = facts.now - audit.meta_set_at;
   const Milliseconds margin = 3 * facts.window;
   const WallMs floor = audit.meta->floor;
+  const WallMs certain = CertainTime(facts.now, floor, facts);
   if (since > margin || floor < audit.meta_set_at + margin) return false;
   const auto is_retired = [&audit](MachineId machine) {
     return std::any_of(audit.slots.begin(), audit.slots.end(), [machine](const auto& slot) {
@@ -152,15 +155,14 @@ bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
   for (const auto& [bound, machine] : facts.bounds) {
     // A plausible bound of a running server equals its record, or the audit would report a loss.
     // The bound of a server's leases has no machine id, so no record can show that it is not lost.
-    const bool absurd = bound - facts.now > kPoisonAhead;
+    const bool absurd = bound - certain > kPoisonAhead;
     if (absurd ? !machine || !is_retired(*machine) : !machine && bound > floor) return false;
   }
   for (const auto& [first, last, used_by] : facts.reserved) {
     for (uint32_t id = first.value(); id <= last.value(); ++id)
       if (!is_retired(MachineId(id))) return false;
   }
-  return facts.now + facts.skew_max <= floor &&
-         std::all_of(facts.retired.begin(), facts.retired.end(), is_retired);
+  return certain <= floor && std::all_of(facts.retired.begin(), facts.retired.end(), is_retired);
 }
 
 bool TagsCover(const TagListing& listing, const RestoreCall& call) {

@@ -181,6 +181,7 @@ TEST(RestorePolicyTest, ABackupAddsItsBoundsAndReplacesNoOtherFact) {
                                           {kRestoredAt + Milliseconds(1)},
                                           {kRestoredAt - Milliseconds(1)}};
   EXPECT_EQ(facts.bounds, bounds);
+  EXPECT_EQ(facts.floor, backup.root.floor);
 
   RestoreFacts said = restored.facts;
   said.workers = 7;

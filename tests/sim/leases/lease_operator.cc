@@ -81,7 +81,9 @@ RestoreFacts LeaseOperator::Facts() const {
   for (const auto& host : hosts_) {
     if (const auto report = host->Report()) AddReport(*report, facts);
   }
-  if (floor_ != WallMs()) facts.bounds.push_back({floor_ + (facts.now - floor_set_at_)});
+  const auto root = shared_.tree.Peek(kMetaPath);
+  const bool has_lost_restore = !root || ParseMeta(root->data)->era != era_;
+  if (has_lost_restore) facts.bounds.push_back({floor_ + (facts.now - floor_set_at_)});
   return facts;
 }
 
@@ -102,6 +104,7 @@ void LeaseOperator::Restore(const RestoreFacts& facts) {
   }
   floor_ = restored->floor;
   floor_set_at_ = shared_.clock.Wall();
+  era_ = ParseMeta(shared_.tree.Peek(kMetaPath)->data)->era;
   shared_.gap = false;
   shared_.first_reader.clear();
   shared_.gap_claims.clear();

@@ -63,8 +63,10 @@ class LeaseOperator {
   std::map<Slot, LeaseOracle::Holder> reserved_{};
   std::vector<Slot> retired_{};
   // The floor of the last restore, which may put ids ahead of all clocks.
+  // Of the last restore. An operator specifies this floor if the registry has lost that restore.
   WallMs floor_{};
   WallMs floor_set_at_{};
+  Nonce era_{};
 };
 
 }  // namespace firn
