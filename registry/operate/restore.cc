@@ -13,6 +13,7 @@
 #include "registry/cluster/freeze.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/reserved.h"
+#include "registry/operate/restore_policy.h"
 #include "registry/seam/node_version.h"
 
 namespace firn {
@@ -26,24 +27,6 @@ constexpr char kBeingRecreated[] = "the cluster is being made anew";
 bool IsBeingMade(const ClusterMeta& meta) {
   return meta.frozen && (meta.reason == kBeingMade || meta.reason == kBeingRecreated);
 }
-
-// The highest time that ids may have reached, collected bound by bound.
-class Frontier {
- public:
-  explicit Frontier(WallMs start) : start_(start), highest_(start) {}
-
-  // False: so far ahead of all certain bounds that a clock must have been wrong.
-  bool Take(WallMs bound) {
-    if (bound - start_ > kPoisonAhead) return false;
-    highest_ = std::max(highest_, bound);
-    return true;
-  }
-  WallMs highest() const { return highest_; }
-
- private:
-  const WallMs start_;
-  WallMs highest_;
-};
 
 EraWrites Remember(const RestoreMemory& memory, bool exists) {
   return [memory, exists](const Nonce& era) {
@@ -316,23 +299,6 @@ Status FreezeForRestore(BlockingCoordinator& registry, const RestoreFacts& facts
   RestoreReport report;
   RestoreMemory memory;
   return Frozen(registry, facts, entropy, report, memory).status();
-}
-
-WallMs PlannedFloor(const Audit& audit, const RestoreFacts& facts) {
-  const bool kept = audit.meta && !facts.replaces_unused;
-  Frontier frontier(CertainTime(facts.now, kept ? audit.meta->floor : WallMs(), facts));
-  Milliseconds lead = kept ? LeadOf(audit.meta->floor, audit.era_began) : Milliseconds();
-  if (audit.unfinished) lead = std::max(lead, audit.unfinished->lead);
-  frontier.Take(facts.now + lead);
-  for (const ReportedBound& reported : facts.bounds) frontier.Take(reported.bound);
-  for (const AuditedSlot& slot : audit.slots) {
-    if (!slot.record.retired) frontier.Take(slot.record.bound);
-  }
-  return frontier.highest() + 3 * facts.window;
-}
-
-WallMs CertainTime(WallMs now, WallMs root_floor, const RestoreFacts& facts) {
-  return std::max({now + facts.skew_max, root_floor, facts.floor});
 }
 
 void AddReport(const ProviderReport& report, RestoreFacts& facts) {

@@ -66,10 +66,6 @@ struct RestoreFacts {
   std::function<Result<std::vector<ProviderReport>>(const MetaAsRead& frozen)> last_reports{};
 };
 
-// Returns the time that ids may have reached for certain. A bound more than a day above it is an
-// error. `root_floor`: of the root node; 0: there is none.
-WallMs CertainTime(WallMs now, WallMs root_floor, const RestoreFacts& facts);
-
 // Adds a server's report, from its node or requested directly: its bound, and its skew and claim
 // window unless they are implausible, since a node is untrusted input.
 void AddReport(const ProviderReport& report, RestoreFacts& facts);
@@ -92,9 +88,6 @@ struct RestoreReport {
 // that running servers can announce themselves and report their bounds and ledgers. Call
 // RestoreCluster afterwards. Blocks.
 Status FreezeForRestore(BlockingCoordinator& registry, const RestoreFacts& facts, Entropy& entropy);
-
-// Returns the floor that RestoreCluster would set at the time of `facts`, for a plan. Pure.
-WallMs PlannedFloor(const Audit& audit, const RestoreFacts& facts);
 
 // Raises the cluster's floor above every time that a process may have used or may still hold: 3
 // windows above the highest of now plus the largest skew, the previous floor, every plausible bound

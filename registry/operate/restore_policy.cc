@@ -137,6 +137,29 @@ bool ReplacesUnused(const Audit& audit, const RestoreFacts& facts) {
   return facts.replaces_unused || (audit.unfinished && !audit.unfinished->replaced.empty());
 }
 
+WallMs PlannedFloor(const Audit& audit, const RestoreFacts& facts) {
+  const bool kept = audit.meta && !facts.replaces_unused;
+  Frontier frontier(CertainTime(facts.now, kept ? audit.meta->floor : WallMs(), facts));
+  Milliseconds lead = kept ? LeadOf(audit.meta->floor, audit.era_began) : Milliseconds();
+  if (audit.unfinished) lead = std::max(lead, audit.unfinished->lead);
+  frontier.Take(facts.now + lead);
+  for (const ReportedBound& reported : facts.bounds) frontier.Take(reported.bound);
+  for (const AuditedSlot& slot : audit.slots) {
+    if (!slot.record.retired) frontier.Take(slot.record.bound);
+  }
+  return frontier.highest() + 3 * facts.window;
+}
+
+WallMs CertainTime(WallMs now, WallMs root_floor, const RestoreFacts& facts) {
+  return std::max({now + facts.skew_max, root_floor, facts.floor});
+}
+
+bool Frontier::Take(WallMs bound) {
+  if (bound - start_ > kPoisonAhead) return false;
+  highest_ = std::max(highest_, bound);
+  return true;
+}
+
 bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
   if (!audit.meta || audit.meta->frozen || audit.Losses() > 0 || facts.replaces_unused)
     return false;

@@ -91,6 +91,27 @@ bool FloorCovers(const Audit& audit, const RestoreFacts& facts);
 // ExistedAgain.
 bool TagsCover(const TagListing& listing, const RestoreCall& call);
 
+// Returns the time that ids may have reached for certain. A bound more than a day above it is an
+// error. `root_floor`: of the root node; 0: there is none.
+WallMs CertainTime(WallMs now, WallMs root_floor, const RestoreFacts& facts);
+
+// The highest time that ids may have reached, collected bound by bound.
+class Frontier {
+ public:
+  explicit Frontier(WallMs start) : start_(start), highest_(start) {}
+
+  // False: so far ahead of all certain bounds that a clock must have been wrong.
+  bool Take(WallMs bound);
+  WallMs highest() const { return highest_; }
+
+ private:
+  const WallMs start_;
+  WallMs highest_;
+};
+
+// Returns the floor that RestoreCluster would set at the time of `facts`, for a plan.
+WallMs PlannedFloor(const Audit& audit, const RestoreFacts& facts);
+
 // The questions of a restore. Each function returns kConflict if only an operator can know the
 // answer. The message contains the command to run instead, which repeats the flags of `ran`.
 

@@ -83,6 +83,25 @@ TEST_F(RestoreMemoryTest, ARepeatedRunReplacesTheSameClusterAsTheInterruptedOne)
   EXPECT_TRUE(finished);
 }
 
+// A stopped holder's record was put back, and no running server knows how far ids are ahead.
+TEST_F(RestoreMemoryTest, IncludesTheLeadOfEarlierErasAlsoAfterAnInterruption) {
+  const Milliseconds lead = Restore()->floor - kRestoreTime;
+  clock_.StepWall(20 * 24 * kAnHour);
+  const auto before = tree_.Save();
+  RestoreFacts later = Facts();
+  later.now = clock_.Wall();
+  const WallMs wanted = later.now + lead + 3 * kWindow;
+  EXPECT_EQ(RestoreBy(later)->floor, wanted);
+  EXPECT_EQ(Meta().meta.floor, wanted);
+  for (int writes = 1; writes < 6; ++writes) {
+    tree_.Load(before);
+    multis_left_ = writes;
+    EXPECT_FALSE(RestoreBy(later).ok()) << writes;
+    multis_left_.reset();
+    EXPECT_GE(RestoreBy(later)->floor, wanted) << writes;
+  }
+}
+
 // A process that begins an era without this memory may have omitted parts of it.
 TEST_F(RestoreMemoryTest, ARunThatDrawsAnotherEraEndsTheMemory) {
   RestoreFacts facts = Facts();

@@ -124,25 +124,6 @@ TEST_F(RestoreTest, RepairsAClusterWithoutItsErasNode) {
   EXPECT_TRUE(tree_.Peek(EraPath(Meta().meta.era)).has_value());
 }
 
-// A stopped holder's record was put back, and no running server knows how far ids are ahead.
-TEST_F(RestoreTest, IncludesTheLeadOfEarlierErasAlsoAfterAnInterruption) {
-  const Milliseconds lead = Restore()->floor - kRestoreTime;
-  clock_.StepWall(20 * 24 * kAnHour);
-  const auto before = tree_.Save();
-  RestoreFacts later = Facts();
-  later.now = clock_.Wall();
-  const WallMs wanted = later.now + lead + 3 * kWindow;
-  EXPECT_EQ(RestoreBy(later)->floor, wanted);
-  EXPECT_EQ(Meta().meta.floor, wanted);
-  for (int writes = 1; writes < 6; ++writes) {
-    tree_.Load(before);
-    multis_left_ = writes;
-    EXPECT_FALSE(RestoreBy(later).ok()) << writes;
-    multis_left_.reset();
-    EXPECT_GE(RestoreBy(later)->floor, wanted) << writes;
-  }
-}
-
 TEST_F(RestoreTest, TheFloorOfADocumentIsCertainAlsoMoreThanADayAhead) {
   tree_.Wipe();
   RestoreFacts facts = Facts();
