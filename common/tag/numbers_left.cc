@@ -30,6 +30,12 @@ int64_t NumbersEnd(const TagDefinition& tag) {
   return end;
 }
 
+int64_t NumbersEndFrom(const TagDefinition& tag, int64_t next) {
+  const auto numbers = tag.Dated();
+  if (!numbers || next <= 1) return NumbersEnd(tag);
+  return numbers->End(numbers->PeriodOf(next - 1));
+}
+
 Status CheckNumbersLeft(const TagDefinition& tag, int64_t next) {
   const int64_t end = NumbersEnd(tag);
   if (next < end) return {};

@@ -14,6 +14,9 @@ namespace firn {
 // Returns the first number that the tag cannot issue: the first for which an obfuscated tag has no
 // digits, or the end of 63 bits.
 int64_t NumbersEnd(const TagDefinition& tag);
+// Likewise, for a tag that would continue at `next`. A dated tag ends with the period in which
+// `next` lies or which it has used up.
+int64_t NumbersEndFrom(const TagDefinition& tag, int64_t next);
 
 // Returns kExhausted, with the limit and the remedy, if the tag cannot issue `next` or more.
 Status CheckNumbersLeft(const TagDefinition& tag, int64_t next);

@@ -100,7 +100,7 @@ int64_t LiftedTo(const TagDefinition& tag, int64_t known, const LedgerFacts& fac
     if (saved != nullptr && saved->tag.strategy == tag.strategy) gap = GapOf(saved->tag, gap);
   }
   const int64_t lifted = LiftTo(tag, known, gap, now);
-  if (lifted < NumbersEnd(tag)) return lifted;
+  if (lifted < NumbersEndFrom(tag, lifted)) return lifted;
   const auto given = facts.starts.find(tag.name);
   return given != facts.starts.end() && given->second >= known ? known : lifted;
 }

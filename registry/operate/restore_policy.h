@@ -60,8 +60,8 @@ std::optional<int64_t> KnownOf(const std::string& tag, const LedgerFacts& facts)
 int64_t HighestKnown(const TagDefinition& tag, const LedgerFacts& facts);
 
 // Returns the new ledger of a tag whose highest known value is `known`: LiftTo by the largest
-// ranges in any document. If the gap would leave no number, and the operator gives a next number at
-// or above `known`, returns `known`.
+// ranges in any document. If the gap would leave no number, or a dated tag none of its period, and
+// the operator gives a next number at or above `known`, returns `known`.
 int64_t LiftedTo(const TagDefinition& tag, int64_t known, const LedgerFacts& facts,
                  std::optional<WallMs> now = {});
 

@@ -99,7 +99,7 @@ void AskOfForms(const Audit& audit, const RestoreCall& call, Questions& open) {
   }
 }
 
-void AskOfNumbers(const Audit& audit, const RestoreCall& call, Questions& open) {
+void AskOfNumbers(const Audit& audit, const RestoreCall& call, WallMs now, Questions& open) {
   std::map<std::string, TagDefinition> tags;
   for (const GivenTag& given : call.answers.tags) tags[given.tag.name] = given.tag;
   if (call.ledgers.backup) {
@@ -111,11 +111,12 @@ void AskOfNumbers(const Audit& audit, const RestoreCall& call, Questions& open) 
   std::vector<std::pair<std::string, int64_t>> silent;
   for (const auto& [name, tag] : tags) {
     if (!tag.HasLedger()) continue;
-    const int64_t known = HighestKnown(tag, call.ledgers), end = NumbersEnd(tag);
+    const int64_t known = HighestKnown(tag, call.ledgers);
     const bool has_start = call.ledgers.starts.contains(name) && call.ledgers.starts.at(name) > 0;
     const bool is_unknown =
         !tag.start && tag.high == 0 && !KnownOf(name, call.ledgers) && !has_start;
-    const int64_t lifted = LiftedTo(tag, known, call.ledgers);
+    const int64_t lifted = LiftedTo(tag, known, call.ledgers, now);
+    const int64_t end = NumbersEndFrom(tag, lifted);
     if (known < end && lifted >= end) {
       open.push_back(
           {Cat(lifted, ", where tag '", name, "' would continue, is beyond its last number, ",
@@ -295,7 +296,7 @@ Status CheckFactsSuffice(const Audit& audit, const RestoreCall& call, WallMs now
   AskOfLostTags(audit, call, open);
   AskOfNames(audit, call, open);
   AskOfForms(audit, call, open);
-  AskOfNumbers(audit, call, open);
+  AskOfNumbers(audit, call, now, open);
   AskOfHolders(audit, call, now, open);
   return Ask(open, ran);
 }

@@ -155,6 +155,15 @@ TEST(RestorePolicyTest, TheNextNumbersOfAnUnfinishedRestoreMayBeIssued) {
   EXPECT_EQ(LiftedTo(narrow, *KnownOf("order", facts), facts), 5'002);
 }
 
+TEST(RestorePolicyTest, ADatedTagWithoutRoomForTheGapContinuesAtTheGivenNumber) {
+  const TagDefinition bill{.name = "bill", .strategy = "dated", .high = 20'250'615'905'001};
+  LedgerFacts facts;
+  EXPECT_EQ(LiftedTo(bill, 20'250'615'800'001, facts, kRestoredAt), 20'250'615'900'001);
+  EXPECT_EQ(LiftedTo(bill, bill.high, facts, kRestoredAt), 20'250'616'000'000) << "so it asks";
+  facts.starts = {{"bill", bill.high}};
+  EXPECT_EQ(LiftedTo(bill, bill.high, facts, kRestoredAt), bill.high);
+}
+
 TEST(RestorePolicyTest, ABackupAddsItsBoundsAndReplacesNoOtherFact) {
   Backup backup;
   backup.root.workers = 1;

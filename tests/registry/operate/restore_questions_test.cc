@@ -69,6 +69,19 @@ TEST(RestoreQuestionsTest, AsksForTheNumberOfATagThatOnlyStoppedServersKnow) {
   EXPECT_TRUE(CheckFactsSuffice(audit, call, kRestoredAt, {}).ok());
 }
 
+TEST(RestoreQuestionsTest, AsksForTheNumberOfADatedTagWhosePeriodHasNoRoomForTheGap) {
+  Audit audit = RestoredCluster().audit;
+  audit.tags = {{.name = "bill", .strategy = "dated", .high = 20'250'615'905'001}};
+  RestoreCall call;
+  EXPECT_THAT(CheckFactsSuffice(audit, call, kRestoredAt, {}).message(),
+              ::testing::AllOf(HasSubstr("beyond its last number, 20250615999999"),
+                               HasSubstr("--set=bill.start=NUMBER")));
+  call.ledgers.starts = {{"bill", 20'250'615'905'001}};
+  EXPECT_TRUE(CheckFactsSuffice(audit, call, kRestoredAt, {}).ok());
+  const WallMs next_day = kRestoredAt + Milliseconds(86'400'000);
+  EXPECT_TRUE(CheckFactsSuffice(audit, {}, next_day, {}).ok()) << "the next period has room";
+}
+
 TEST(RestoreQuestionsTest, AsksForTheSettingsOfALostClusterThatNoDocumentContains) {
   RestoreCall call{.is_lost = true};
   const auto told = [&call] { return CheckSettings({}, call, {}).message(); };
