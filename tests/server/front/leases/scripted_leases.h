@@ -9,6 +9,10 @@
 
 namespace firn::front {
 
+inline const LeaseReply kGrantedLease{.verdict = LeaseVerdict::kGranted,
+                                      .server = "10.0.0.7:7609",
+                                      .terms = {.lease = "secret", .machine = MachineId(564)}};
+
 // A desk for leases that answers as the test says: at once with `reply`, or, if that is empty, when
 // the test calls Give.
 class ScriptedLeases final : public LeaseDesk {

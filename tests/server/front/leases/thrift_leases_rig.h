@@ -11,10 +11,6 @@
 
 namespace firn::front {
 
-inline const LeaseReply kGrantedLease{.verdict = LeaseVerdict::kGranted,
-                                      .server = "10.0.0.7:7609",
-                                      .terms = {.lease = "secret", .machine = MachineId(564)}};
-
 class ThriftLeasesTest : public ThriftProtocolTest {
  protected:
   void SetUp() override {

@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
+
 #include "server/front/http/http_handlers.h"
+#include "tests/server/front/leases/scripted_leases.h"
 #include "tests/server/front/next_call/known_users.h"
 #include "tests/server/front/next_call/speeches.h"
 
@@ -43,7 +46,7 @@ class NextCallTest : public testing::TestWithParam<int>, protected KnownUsers {
 
   NextCallTest()
       : KnownUsers("alice:a\nbob:b\n",
-                   "redis:alice slow,gone\nredis:bob other\nboth slow,gone,other\n") {
+                   "redis:alice slow,gone\nredis:bob other\nboth slow,gone,other,@lease\n") {
     other_->next = kOthers;
     if (!issuing_.issuer.Set({"slow", issuing_.slow, {thrower_}}).ok()) Die("no tag slow");
     if (!issuing_.issuer.Set({"other", other_, {}}).ok()) Die("no tag other");
@@ -64,6 +67,8 @@ class NextCallTest : public testing::TestWithParam<int>, protected KnownUsers {
     ProtocolSet set = ThriftAndRedis(desk_);
     std::vector<std::unique_ptr<HttpHandler>> handlers;
     handlers.push_back(MakeNativeHandler(backend_, desk_));
+    handlers.push_back(MakeTinyidHandler(backend_, desk_, {}));
+    handlers.push_back(MakeLeaseHandler(backend_, leases_));
     set.http = MakeHttpProtocol(&desk_, std::move(handlers));
     set.dubbo = MakeDubboProtocol(backend_, desk_, dubbo_, dubbo_counters_);
     return set;
@@ -124,13 +129,14 @@ class NextCallTest : public testing::TestWithParam<int>, protected KnownUsers {
   std::shared_ptr<ScriptedStrategy> other_ = std::make_shared<ScriptedStrategy>();
   std::shared_ptr<Thrower> thrower_ = std::make_shared<Thrower>();
   SlowSeeker seeker_;
+  ScriptedLeases leases_;
   IdDesk desk_{issuing_.issuer, issuing_.counters, Method::kHttp, "order", &rights_};
   DubboState dubbo_;
   DubboCounters dubbo_counters_;
   IoShare io_{issuing_.limits, issuing_.clock, MakeProtocols()};
 };
 
-INSTANTIATE_TEST_SUITE_P(Protocols, NextCallTest, testing::Range(0, 5),
+INSTANTIATE_TEST_SUITE_P(Protocols, NextCallTest, testing::Range(0, 6),
                          [](const auto& speech) { return SpeechOf(speech.param).name; });
 
 TEST_P(NextCallTest, AfterAnAnswerAtOnce) {
@@ -258,6 +264,47 @@ TEST_P(NextCallTest, AfterTheConnectionWasClosedBetweenTurns) {
   to_resume_ = false;
   EXPECT_EQ(issuing_.rejections.refused, 1) << "the call is given up";
   Open();
+  ExpectOwnAnswer();
+}
+
+// Leases by HTTP; thrift_leases_test.cc has those by Thrift.
+class NextCallAfterALeaseTest : public NextCallTest {
+ protected:
+  void ParkALease() {
+    const std::string form =
+        "token=00112233445566778899aabbccddeeff&name=shop&clock_ms=1735689600000";
+    EXPECT_EQ(Say("POST /v1/leases HTTP/1.1\r\nHost: x\r\nContent-Type: "
+                  "application/x-www-form-urlencoded\r\nContent-Length: " +
+                  std::to_string(form.size()) + "\r\n\r\n" + form),
+              "");
+    EXPECT_TRUE(parked_);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Protocols, NextCallAfterALeaseTest, testing::Values(2));
+
+TEST_P(NextCallAfterALeaseTest, AfterAnAnswerThatWaited) {
+  ParkALease();
+  leases_.Give(kGrantedLease);
+  EXPECT_THAT(Retry(), testing::StartsWith("HTTP/1.1 201"));
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallAfterALeaseTest, AfterATimeout) {
+  ParkALease();
+  issuing_.clock.Advance(Milliseconds(5'000));
+  EXPECT_THAT(Retry(), testing::StartsWith("HTTP/1.1 503"));
+  leases_.Give(kGrantedLease);
+  ExpectOwnAnswer();
+}
+
+TEST_P(NextCallAfterALeaseTest, AfterTheConnectionWasClosed) {
+  ParkALease();
+  connection_->Close(CloseCause::kShutdown);
+  if (connection_) wire_->PeerCloses();
+  parked_ = false;
+  Open();
+  leases_.Give(kGrantedLease);
   ExpectOwnAnswer();
 }
 

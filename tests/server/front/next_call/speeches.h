@@ -54,6 +54,23 @@ inline Speech HttpSpeech() {
           }};
 }
 
+// Tinyid, whose refusals have status 200, too. Leaf and Vesta give one number for each request, by
+// the same code.
+inline Speech TinyidSpeech() {
+  return {"Tinyid",
+          [](const std::string& tag, int count) {
+            return "GET /id/nextId?bizType=" + tag + "&batchSize=" + std::to_string(count) +
+                   " HTTP/1.1\r\nHost: x\r\n\r\n";
+          },
+          [](const std::string& answer) {
+            Numbers numbers;
+            const Json json = JsonOf(answer.substr(answer.find("\r\n\r\n")));
+            if (!(json.at("code") == 200)) return numbers;
+            for (const Json& id : json.at("data")) numbers.push_back(id.whole().value());
+            return numbers;
+          }};
+}
+
 inline Speech RedisSpeech() {
   return {"Redis",
           [](const std::string& tag, int count) {
@@ -99,7 +116,10 @@ inline Speech DubboSpeech() {
 inline const Speech& SpeechOf(int index) {
   static const Speech kSpeeches[] = {ThriftSpeech("ThriftBinary", ThriftCoding::kBinary),
                                      ThriftSpeech("ThriftCompact", ThriftCoding::kCompact),
-                                     HttpSpeech(), RedisSpeech(), DubboSpeech()};
+                                     HttpSpeech(),
+                                     RedisSpeech(),
+                                     DubboSpeech(),
+                                     TinyidSpeech()};
   return kSpeeches[index];
 }
 
