@@ -64,11 +64,11 @@ Result<MetaAsRead> RecreateRoot(BlockingCoordinator& registry, const RestoreFact
 
 // Stores how far ids are ahead of the clocks, which the node of the present era shows until the
 // next era begins. A holder whose record was lost may be that far ahead.
-Status KeepLead(BlockingCoordinator& registry, const ClusterMeta& meta, RestoreMemory& memory) {
-  const Result<Node> era = registry.Read(EraPath(meta.era));
-  if (era.code() == Code::kNotFound || era.code() == Code::kCorrupt) return {};
-  if (!era.ok()) return era.status();
-  memory.lead = std::max(memory.lead, LeadOf(meta.floor, era->stat.modified));
+Status KeepLead(BlockingCoordinator& registry, const MetaAsRead& root, RestoreMemory& memory) {
+  const Result<Node> era = registry.Read(EraPath(root.meta.era));
+  const bool is_lost = era.code() == Code::kNotFound || era.code() == Code::kCorrupt;
+  if (!era.ok() && !is_lost) return era.status();
+  memory.lead = LeadOf(root.meta.floor, is_lost ? root.modified : era->stat.modified);
   return {};
 }
 
@@ -95,7 +95,8 @@ Result<MetaAsRead> Frozen(BlockingCoordinator& registry, const RestoreFacts& fac
     memory.Join(*left.memory);
   }
   if (memory.plan.empty()) memory.plan = DrawUuid(entropy);
-  if (stands.ok() && !others) FIRN_TRY(KeepLead(registry, stands->meta, memory));
+  // An unfinished run may have begun its era by a wrong clock. It has stored the lead before it.
+  if (stands.ok() && !others && !left.memory) FIRN_TRY(KeepLead(registry, *stands, memory));
   const EraWrites also = Remember(memory, left.exists);
   if (report.root_made) {
     const bool absent = stands.code() == Code::kNotFound;
@@ -319,8 +320,7 @@ Status RestoreFrozen(BlockingCoordinator& registry, const RestoreFacts& facts,
   FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, stands.meta.rack_bits));
   report.uuid = stands.meta.uuid;
   FIRN_ASSIGN(const WallMs now, LaterClock(registry, facts));
-  Frontier frontier(CertainTime(now, stands.meta.floor, facts));
-  if (!frontier.Take(now + memory.lead)) report.ignored.push_back({now + memory.lead});
+  Frontier frontier(CertainTime(now, stands.meta.floor, memory.lead, facts));
   for (const ReportedBound& reported : facts.bounds) {
     if (!frontier.Take(reported.bound)) report.ignored.push_back(reported);
   }

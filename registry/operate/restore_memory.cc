@@ -13,6 +13,7 @@ namespace firn {
 namespace {
 
 constexpr size_t kMemoryValuesMax = 10'000;
+constexpr Milliseconds kLeadMax = std::chrono::days(31);
 
 // How the values of two runs are merged. Other flags keep the newer value.
 enum class Join { kHighest, kEarliest, kAll };
@@ -165,8 +166,8 @@ std::string FormatRestoreMemory(const RestoreMemory& memory, const Nonce& era) {
 }
 
 Milliseconds LeadOf(WallMs floor, WallMs began) {
-  if (floor == WallMs() || began == WallMs()) return {};
-  return std::max(Milliseconds(0), floor - began);
+  const bool is_known = floor != WallMs() && began != WallMs() && floor - began <= kLeadMax;
+  return is_known ? std::max(Milliseconds(0), floor - began) : Milliseconds(0);
 }
 
 Result<RestoreMemoryAsRead> ReadRestoreMemory(BlockingCoordinator& registry,

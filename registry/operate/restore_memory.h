@@ -51,7 +51,8 @@ struct RestoreMemory {
 };
 
 // Returns how far ids of an era are ahead of the clocks: it began under this floor, at this time of
-// the registry's clock. Zero if they are not, or the time is not known.
+// the registry's clock. Zero if they are not, if the
+// time is not known, or if a wrong clock must have set it: the lead would be more than a month.
 Milliseconds LeadOf(WallMs floor, WallMs began);
 
 inline constexpr const char* kRestorePath = "/restore";

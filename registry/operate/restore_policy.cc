@@ -18,15 +18,16 @@ namespace {
 // times that ids have reached: after a restore, ids are ahead of all clocks.
 void AddBounds(const Backup& document, RestoreFacts& facts) {
   std::vector<WallMs> reached = document.reached;
-  facts.floor = std::max(facts.floor, document.root.floor);
-  const WallMs certain = std::max(facts.now, document.root.floor);
+  const WallMs ids_by = document.root.IdsBy(facts.now);
+  facts.floor = std::max(facts.floor, ids_by);
+  const WallMs certain = std::max(facts.now, ids_by);
   WallMs highest;
   for (const auto& [machine, bound] : document.bounds) {
     facts.bounds.push_back({bound, machine});
     if (bound - certain <= kPoisonAhead) highest = std::max(highest, bound);
   }
   reached.push_back(highest);
-  reached.push_back(document.root.IdsBy(facts.now));
+  reached.push_back(ids_by);
   for (const WallMs time : reached) {
     if (time > WallMs()) facts.bounds.push_back({time});
   }
@@ -36,6 +37,9 @@ void AddBounds(const Backup& document, RestoreFacts& facts) {
 bool IsLifted(const TagDefinition& tag, const LedgerFacts& facts) {
   const TagNode* const saved = facts.Saved(tag.name);
   if (saved == nullptr || !tag.HasLedger() || !saved->tag.HasLedger()) return true;
+  const auto given = facts.starts.find(tag.name);
+  const bool has_start = given != facts.starts.end() && given->second >= saved->tag.NextBegin();
+  if (has_start && tag.NextBegin() >= given->second) return true;
   return tag.NextBegin() >= LiftedTo(tag, saved->tag.NextBegin(), facts);
 }
 
@@ -139,10 +143,10 @@ bool ReplacesUnused(const Audit& audit, const RestoreFacts& facts) {
 
 WallMs PlannedFloor(const Audit& audit, const RestoreFacts& facts) {
   const bool kept = audit.meta && !facts.replaces_unused;
-  Frontier frontier(CertainTime(facts.now, kept ? audit.meta->floor : WallMs(), facts));
-  Milliseconds lead = kept ? LeadOf(audit.meta->floor, audit.era_began) : Milliseconds();
-  if (audit.unfinished) lead = std::max(lead, audit.unfinished->lead);
-  frontier.Take(facts.now + lead);
+  const WallMs floor = kept ? audit.meta->floor : WallMs();
+  const WallMs began = audit.era_began != WallMs() ? audit.era_began : audit.meta_set_at;
+  const Milliseconds lead = audit.unfinished ? audit.unfinished->lead : LeadOf(floor, began);
+  Frontier frontier(CertainTime(facts.now, floor, lead, facts));
   for (const ReportedBound& reported : facts.bounds) frontier.Take(reported.bound);
   for (const AuditedSlot& slot : audit.slots) {
     if (!slot.record.retired) frontier.Take(slot.record.bound);
@@ -150,8 +154,8 @@ WallMs PlannedFloor(const Audit& audit, const RestoreFacts& facts) {
   return frontier.highest() + 3 * facts.window;
 }
 
-WallMs CertainTime(WallMs now, WallMs root_floor, const RestoreFacts& facts) {
-  return std::max({now + facts.skew_max, root_floor, facts.floor});
+WallMs CertainTime(WallMs now, WallMs root_floor, Milliseconds lead, const RestoreFacts& facts) {
+  return std::max({now + facts.skew_max, now + lead, root_floor, facts.floor});
 }
 
 bool Frontier::Take(WallMs bound) {
@@ -168,7 +172,7 @@ bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
   const Milliseconds since = facts.now - audit.meta_set_at;
   const Milliseconds margin = 3 * facts.window;
   const WallMs floor = audit.meta->floor;
-  const WallMs certain = CertainTime(facts.now, floor, facts);
+  const WallMs certain = CertainTime(facts.now, floor, {}, facts);
   if (since > margin || floor < audit.meta_set_at + margin) return false;
   const auto is_retired = [&audit](MachineId machine) {
     return std::any_of(audit.slots.begin(), audit.slots.end(), [machine](const auto& slot) {

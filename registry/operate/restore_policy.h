@@ -92,8 +92,8 @@ bool FloorCovers(const Audit& audit, const RestoreFacts& facts);
 bool TagsCover(const TagListing& listing, const RestoreCall& call);
 
 // Returns the time that ids may have reached for certain. A bound more than a day above it is an
-// error. `root_floor`: of the root node; 0: there is none.
-WallMs CertainTime(WallMs now, WallMs root_floor, const RestoreFacts& facts);
+// error. `root_floor`: of the root node; 0: there is none. `lead`: LeadOf the eras before.
+WallMs CertainTime(WallMs now, WallMs root_floor, Milliseconds lead, const RestoreFacts& facts);
 
 // The highest time that ids may have reached, collected bound by bound.
 class Frontier {

@@ -6,6 +6,7 @@
 #include "common/base/cat.h"
 #include "common/base/parse.h"
 #include "common/tag/numbers_left.h"
+#include "common/text/time_zone.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/freeze.h"
@@ -99,6 +100,15 @@ void AskOfForms(const Audit& audit, const RestoreCall& call, Questions& open) {
   }
 }
 
+// Returns whether a dated tag cannot continue at `start`. A period begins first in the east.
+bool IsNoDate(TagDefinition tag, int64_t start, WallMs now) {
+  const std::optional<DatedNumbers> numbers = tag.Dated();
+  if (!numbers) return false;
+  tag.start = start;
+  const int64_t latest = numbers->PeriodAt(now + std::chrono::days(1), TimeZone::Utc());
+  return !CheckTag(tag).ok() || numbers->PeriodOf(start - 1) > latest;
+}
+
 void AskOfNumbers(const Audit& audit, const RestoreCall& call, WallMs now, Questions& open) {
   std::map<std::string, TagDefinition> tags;
   for (const GivenTag& given : call.answers.tags) tags[given.tag.name] = given.tag;
@@ -113,11 +123,18 @@ void AskOfNumbers(const Audit& audit, const RestoreCall& call, WallMs now, Quest
     if (!tag.HasLedger()) continue;
     const int64_t known = HighestKnown(tag, call.ledgers);
     const bool has_start = call.ledgers.starts.contains(name) && call.ledgers.starts.at(name) > 0;
+    if (has_start && IsNoDate(tag, call.ledgers.starts.at(name), now)) {
+      open.push_back({Cat("tag '", name, "' cannot continue at ", call.ledgers.starts.at(name),
+                          ", which is not a number of a period up to now"),
+                      {AnswerOf(name, "start", "NUMBER")}});
+      continue;
+    }
     const bool is_unknown =
         !tag.start && tag.high == 0 && !KnownOf(name, call.ledgers) && !has_start;
     const int64_t lifted = LiftedTo(tag, known, call.ledgers, now);
     const int64_t end = NumbersEndFrom(tag, lifted);
-    if (known < end && lifted >= end) {
+    const bool has_period = !tag.Dated() || (known > 1 && !tag.disabled);
+    if (known < end && lifted >= end && has_period) {
       open.push_back(
           {Cat(lifted, ", where tag '", name, "' would continue, is beyond its last number, ",
                end - 1, "; give the next number that it may issue, above ", known - 1,

@@ -100,6 +100,26 @@ TEST_F(RestoreMemoryTest, IncludesTheLeadOfEarlierErasAlsoAfterAnInterruption) {
     multis_left_.reset();
     EXPECT_GE(RestoreBy(later)->floor, wanted) << writes;
   }
+
+  // A run whose era begins by a wrong clock of the registry is refused, and changes no lead.
+  tree_.Load(before);
+  clock_.StepWall(-300 * 24 * kAnHour);
+  EXPECT_EQ(RestoreBy(later).code(), Code::kInvalid);
+  clock_.StepWall(300 * 24 * kAnHour);
+  EXPECT_EQ(RestoreBy(later)->floor, wanted);
+}
+
+TEST_F(RestoreMemoryTest, IncludesALeadOfMoreThanADay) {
+  Make(kRestoreTime + 30 * kAnHour);
+  clock_.StepWall(20 * 24 * kAnHour);
+  RestoreFacts later = Facts();
+  later.now = clock_.Wall();
+  const auto before = tree_.Save();
+  EXPECT_EQ(RestoreBy(later)->floor, later.now + 30 * kAnHour + 3 * kWindow);
+  tree_.Load(before);
+  Write1(Write::Erase(EraPath(Meta().meta.era), Write::kAnyVersion));
+  EXPECT_EQ(RestoreBy(later)->floor, later.now + 30 * kAnHour + 3 * kWindow)
+      << "the root node shows it, too";
 }
 
 // A process that begins an era without this memory may have omitted parts of it.

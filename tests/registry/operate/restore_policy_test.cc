@@ -114,6 +114,13 @@ TEST(RestorePolicyTest, ABackupIsCoveredByTagsLiftedAboveItByTheGap) {
   EXPECT_FALSE(covers({})) << "the tag is missing";
   EXPECT_FALSE(covers({.tags = {TagInRegistry(LedgerTag("order", 6'000))}, .faults = {}}));
   EXPECT_TRUE(covers({.tags = {TagInRegistry(LedgerTag("order", 6'001))}, .faults = {}}));
+
+  // The operator gave the number above a later report, because the gap left no room.
+  LedgerFacts given{.wanted_gap = 1'000, .starts = {{"order", 5'500}}};
+  given.backup.emplace();
+  given.backup->tags = {SavedTag(LedgerTag("order", 5'001))};
+  EXPECT_TRUE(TagsCover({.tags = {TagInRegistry(LedgerTag("order", 5'500))}, .faults = {}},
+                        {.ledgers = given}));
 }
 
 TEST(RestorePolicyTest, TheHighestOfReportsBackupAndRegistryIsKnown) {

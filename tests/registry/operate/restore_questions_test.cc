@@ -78,6 +78,11 @@ TEST(RestoreQuestionsTest, AsksForTheNumberOfADatedTagWhosePeriodHasNoRoomForThe
                                HasSubstr("--set=bill.start=NUMBER")));
   call.ledgers.starts = {{"bill", 20'250'615'905'001}};
   EXPECT_TRUE(CheckFactsSuffice(audit, call, kRestoredAt, {}).ok());
+  call.ledgers.starts = {{"bill", 202'506'159'050'020}};
+  EXPECT_THAT(CheckFactsSuffice(audit, call, kRestoredAt, {}).message(),
+              HasSubstr("not a number of a period up to now"));
+  call.ledgers.starts = {{"bill", 20'250'617'000'001}};
+  EXPECT_FALSE(CheckFactsSuffice(audit, call, kRestoredAt, {}).ok()) << "the day after tomorrow";
   const WallMs next_day = kRestoredAt + Milliseconds(86'400'000);
   EXPECT_TRUE(CheckFactsSuffice(audit, {}, next_day, {}).ok()) << "the next period has room";
 }

@@ -77,6 +77,10 @@ void PrintKnown(const Audit& audit, const RestoreCall& call, const RestoreFacts&
     output.text += Cat("backup of ", FormatRfc3339(backup->taken), ", cluster ", backup->root.uuid,
                        ", ", backup->tags.size(), " tags\n");
   }
+  if (facts.floor - facts.now > kPoisonAhead) {
+    output.text += Cat("WARNING: by a document, ids have come up to ", FormatRfc3339(facts.floor),
+                       ", more than a day ahead; new ids begin above it\n");
+  }
   const auto silent = SilentHolders(audit, call.ledgers.documents, facts.now);
   if (!silent.empty()) {
     output.text +=

@@ -183,7 +183,8 @@ Status LiftAbove(BlockingCoordinator& registry, const std::vector<ProviderReport
     if (!tag.HasLedger() || known <= KnownOf(tag.name, facts).value_or(0)) continue;
     const int64_t high = LiftedTo(tag, known, facts, now);
     if (high <= tag.NextBegin()) continue;
-    if (known < NumbersEnd(tag) && high >= NumbersEnd(tag)) {
+    const int64_t end = NumbersEndFrom(tag, high);
+    if (known < end && high >= end) {
       return Conflict(Cat("a server reports higher numbers of tag '", tag.name,
                           "' than before; run the command again"));
     }
