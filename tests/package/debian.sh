@@ -2,16 +2,17 @@
 # Runs both commands of the README in a clean machine of a Debian release, from a clone of HEAD: ./tools/run, and
 # ./tools/test with the packages and the image of that release. Needs root and mmdebstrap.
 #
-#   debian.sh RELEASE FOLDER [COMMAND...]     FOLDER: for the machine. COMMAND: other commands than these, in the clone
+#   debian.sh RELEASE FOLDER [COMMAND...]     FOLDER: for the machine, re-created if it is below build/. COMMAND: other
+#                                             commands than these, in the clone
 source "$(dirname "$(readlink -f "$0")")/../../tools/lib.sh"
 release=$1 root=$(absolute "$2")
 shift 2
 (($# > 0)) || set -- './tools/run --once' './tools/test'
 
-if [[ ! -x $root/bin/bash ]]; then
-  tools/package/debian_root.sh "$release" ca-certificates,git,sudo "$root" --variant=minbase
-fi
-rm -rf "$root/root/firn"
+[[ ! -e $root || $root == "$FIRN_ROOT"/build/* ]] || fail "$root exists and is not below $FIRN_ROOT/build"
+# A machine of an earlier run has all packages already.
+rm -rf --one-file-system "$root"
+tools/package/debian_root.sh "$release" ca-certificates,git,sudo "$root" --variant=minbase
 git clone --quiet --no-hardlinks . "$root/root/firn"
 for command in "$@"; do
   say "$release: $command"
