@@ -31,7 +31,7 @@ published=$work/published
 mkdir -p "$published/tools" "$published/client/java"
 cp -r "$root/client/go" "$published/client/go"
 cp "$root/client/java/pom.xml" "$published/client/java/"
-cp "$root/tools/lib.sh" "$root/tools/set-repository" "$published/tools/"
+cp "$root"/tools/{lib.sh,release,set-repository} "$published/tools/"
 git -C "$published" init -q
 git -C "$published" add -A
 before=$(sed -n 's|^module \(.*\)/client/go$|\1|p' "$root/client/go/go.mod")
@@ -41,6 +41,14 @@ expect "the module has the new address" "module github.com/some-account/Firn/cli
   "$(head -n 1 "$published/client/go/go.mod")"
 expect "other packages name it" yes \
   "$(grep -q '<url>https://github.com/some-account/Firn</url>' "$published/client/java/pom.xml" && echo yes)"
+
+# refusal ARGUMENT...: prints why tools/release makes nothing there.
+refusal() { { "$published/tools/release" "$@" "$work/release" 2>&1 && echo "made"; } | sed 's/^release: //; s/;.*//'; }
+expect "a release contains only what is committed" "the work tree has uncommitted changes" "$(refusal --trial)"
+"$published/tools/set-repository" firn.example/firn >/dev/null
+git -C "$published" -c user.name=test -c user.email=test@localhost commit -q -a -m placeholder
+expect "a release has the address of its repository" "the address of the repository is a placeholder" "$(refusal)"
+expect "nothing of a refused release is left" no "$([[ -e $work/release ]] && echo yes || echo no)"
 
 # shellcheck source=tools/lib.sh
 source "$root/tools/lib.sh"
