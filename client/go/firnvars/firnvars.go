@@ -14,10 +14,10 @@ import (
 // vars is what a client shows.
 type vars struct {
 	firn.Counters
-	Servers map[string]string `json:"servers"` // the standing of each server, by address
+	Servers map[string]string `json:"servers"` // the health of each server, by address
 }
 
-// Var returns a variable that shows the client's counters, and the standing of each server.
+// Var returns a variable that shows the client's counters, and the health of each server.
 func Var(client *firn.Client) expvar.Var {
 	return expvar.Func(func() any {
 		now := vars{Counters: client.Counters(), Servers: map[string]string{}}

@@ -60,7 +60,7 @@ class ClientCollector(Collector):
             for name, (counters, _) in shown.items():
                 family.add_metric([name], getattr(counters, field))
             yield family
-        servers = GaugeMetricFamily("firn_client_servers", "Servers by their standing.",
+        servers = GaugeMetricFamily("firn_client_servers", "Servers by their health.",
                                     labels=["client", "health"])
         for name, (_, seen) in shown.items():
             for health in NAMES:

@@ -30,7 +30,7 @@ const HELP: Record<keyof Counters, [name: string, help: string]> = {
 const clients = new WeakMap<Registry, Map<string, Client>>();
 
 /**
- * Registers the counters of a client, and a gauge of its servers by their standing, with prom-client: metrics
+ * Registers the counters of a client, and a gauge of its servers by their health, with prom-client: metrics
  * `firn_client_*`. Returns a function that removes this client's values.
  */
 export function collectMetrics(client: Client, options: MetricsOptions = {}): () => void {
@@ -58,7 +58,7 @@ function registerAll(registry: Registry, named: ReadonlyMap<string, Client>): vo
     });
   }
   new Gauge({
-    name: 'firn_client_servers', help: 'Servers by their standing.', labelNames: ['client', 'health'],
+    name: 'firn_client_servers', help: 'Servers by their health.', labelNames: ['client', 'health'],
     registers: [registry],
     collect() {
       this.reset();

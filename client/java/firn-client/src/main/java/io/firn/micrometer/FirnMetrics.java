@@ -14,7 +14,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.ToDoubleFunction;
 
 /**
- * The counters of a client, and its servers by their standing, as meters of Micrometer: {@code firn.client.*}.
+ * The counters of a client, and its servers by their health, as meters of Micrometer: {@code firn.client.*}.
  *
  * <pre>
  * new FirnMetrics(client).bindTo(registry);
@@ -63,7 +63,7 @@ public final class FirnMetrics implements MeterBinder {
     for (String health : HEALTH) {
       Gauge.builder("firn.client.servers", client, one -> one.servers().stream()
               .filter(server -> server.health.equals(health)).count())
-          .tags(tags).tag("health", health).description("Servers by their standing.").register(registry);
+          .tags(tags).tag("health", health).description("Servers by their health.").register(registry);
     }
   }
 
