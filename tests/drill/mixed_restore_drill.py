@@ -92,9 +92,9 @@ class Mixed(Drill):
         process.stderr.close()
 
     def roll_back(self):
-        self.copy_zookeeper()
+        self.zookeeper.copy()
         self.agree("all callers have numbers", self.well)
-        self.put_zookeeper_back()
+        self.zookeeper.put_back()
         self.agree("the registry went back", self.lost)
 
     def restored(self, what, restore):
@@ -131,10 +131,10 @@ def refused_backups(drill):
 
 def either_restores(drill):
     """The registry goes back under servers of both versions; the old command restores it, and then the new one."""
-    drill.copy_zookeeper()
+    drill.zookeeper.copy()
     drill.agree("all callers have numbers", drill.well)
     drill.await_renewals()  # so that the copy has older records of their claims
-    drill.put_zookeeper_back()
+    drill.zookeeper.put_back()
     drill.agree("the registry went back", drill.lost)
     drill.restored("restored by the old version", lambda: drill.does_old(drill.old_restore()))
     drill.roll_back()
@@ -145,7 +145,7 @@ def new_continues(drill):
     """A wiped registry; the old version begins to re-create the cluster, and the new one continues with a backup."""
     kept = drill.backup("kept.json")
     drill.agree("all callers have numbers", drill.well)
-    drill.put_zookeeper_back(copy=False)
+    drill.zookeeper.put_back(copy=False)
     code, said = drill.paste_old(f"{AT_ONCE} {drill.old_restore()}")
     assert code != 0, said
     drill.agree("the old version's restore is unfinished", drill.lost)
@@ -156,7 +156,7 @@ def old_continues(drill):
     """A wiped registry; the new version begins a restore with a backup, and the old one continues without it."""
     kept = drill.backup("kept.json")
     drill.agree("all callers have numbers", drill.well)
-    drill.put_zookeeper_back(copy=False)
+    drill.zookeeper.put_back(copy=False)
     words = drill.old_restore()
     drill.new_unfinished(f"--from={kept}")
     drill.agree("the new version's restore is unfinished", drill.lost)
@@ -185,7 +185,7 @@ def folder_of_a_stopped_server(drill):
     killed = drill.members[1]
     killed.signal(signal.SIGKILL)
     killed.process.wait()
-    drill.put_zookeeper_back(copy=False)
+    drill.zookeeper.put_back(copy=False)
     words = ["restore", f"--from={os.path.join(drill.folder, 'b')}"]
     assert "--layout" in drill.does(*words, code=USAGE)
     words.append("--layout=firn")
