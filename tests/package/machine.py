@@ -104,9 +104,10 @@ class Machine:
         return state.stdout.strip() in ("running", "degraded")
 
     def run(self, *command, check=True):
-        """Runs a command in the machine; `stdout` contains both of its outputs."""
+        """Runs a command in the machine; `stdout` contains both of its outputs. `--root` because the root of the machine's
+        mount namespace is another one if this test itself runs in a chroot."""
         done = subprocess.run(
-            ["nsenter", f"--target={self.first_process()}", "--mount", "--pid", "--uts", "--ipc",
+            ["nsenter", f"--target={self.first_process()}", "--mount", "--root", "--pid", "--uts", "--ipc",
              "--cgroup", "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
              "DEBIAN_FRONTEND=noninteractive", *command],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True,
