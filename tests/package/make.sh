@@ -3,11 +3,11 @@
 # their dependencies. Builds a root again only if its list of packages has changed. If it cannot build
 # one, because there is no mirror or no permission to mount, the tests that need it are skipped.
 #
-#   make.sh BUILD_TREE FOLDER [RELEASE]     RELEASE: bookworm or trixie; the default is this machine's
+#   make.sh BUILD_TREE FOLDER
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 build=$1 folder=$2
-release=${3:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
+release=$(. /etc/os-release && echo "$VERSION_CODENAME")
 mkdir -p "$folder"
 log=$folder/log
 
