@@ -1,5 +1,5 @@
-# How every target of Firn is built: one library a folder, headers named from the repository root,
-# warnings on our own code only, sanitizers for everything.
+# Options and functions that build every target of Firn: one library for each folder, include paths from the
+# repository root, warnings for our own code only, sanitizers for everything.
 
 include(GNUInstallDirs)
 set(FIRN_INCLUDE_DIR ${CMAKE_INSTALL_INCLUDEDIR}/firn)
@@ -8,10 +8,10 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-# Installing takes what has been built; it does not build the tests first.
+# Installs what has been built, without building the tests first.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
-# Every header of a library is compiled alone by the target all_verify_interface_header_sets.
+# The target all_verify_interface_header_sets compiles every header of a library alone.
 set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
 
 # An option, because installing ccache must not change the command of every object.
@@ -22,19 +22,19 @@ if(FIRN_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${FIRN_CCACHE_PROGRAM})
 endif()
 
-# Standard headers read once and not for each file, which is a quarter of a build with sanitizers.
-# Builds without it prove that each file includes what it uses.
+# Compiles standard headers once instead of for each file, which is a quarter of a build with sanitizers.
+# Builds without this option prove that each file includes what it uses.
 option(FIRN_PRECOMPILED "Precompile standard headers, and GoogleTest's for tests" OFF)
 
-# The files of a library or program compiled some at a time, which reads their headers once: half of
-# their time. So files of one folder share their nameless namespaces. That each file stands by itself
-# is seen by tools/release-check, which compiles them one by one.
+# Compiles several files of a library or program as one, so that their headers are read once, which takes half
+# of the time. Files of one folder then share their unnamed namespaces. tools/release-check compiles the
+# files one by one, and so finds a file that requires another one.
 option(FIRN_UNITY "Compile the files of a library or program some at a time" OFF)
 
 if(FIRN_SANITIZE)
   add_compile_options(-fsanitize=${FIRN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${FIRN_SANITIZE})
-  # The compiler looks for memory to use again at every 128 MB, a tenth of its time, and finds little.
+  # By default the compiler collects garbage at every 128 MB, which takes a tenth of its time and frees little.
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=500000>)
   # These builds link hundreds of test programs, each in a third of the time.
   find_program(FIRN_MOLD mold)
@@ -49,17 +49,17 @@ if(FIRN_SANITIZE MATCHES undefined)
   add_compile_options(-fno-sanitize=vptr)
 endif()
 if(FIRN_SANITIZE MATCHES address AND FIRN_SANITIZE MATCHES undefined)
-  # Checked at every access, which is a third of a file's compiling. A null pointer ends the process
-  # under the address sanitizer anyway; -DFIRN_SANITIZE=undefined alone checks both.
+  # These checks at every access take a third of a file's compilation. The address sanitizer finds null pointers
+  # anyway; -DFIRN_SANITIZE=undefined alone checks both.
   add_compile_options(-fno-sanitize=null,alignment)
-  # The address sanitizer's checks are calls, which are compiled faster than what they do.
+  # Makes the address sanitizer's checks calls, which compile faster than inline code.
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:--param=asan-instrumentation-with-call-threshold=0>)
-  # Programs that begin at a fixed place are a fifth sooner at work, and tests start thousands.
+  # Programs at a fixed address start a fifth faster, and tests start thousands.
   add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>)
 endif()
 if(FIRN_SANITIZE MATCHES thread AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # Asio fences memory in a way that the thread sanitizer does not see; g++ warns of each place. With
-  # -O1 it takes a moved std::string for one that is longer than its object.
+  # Asio uses memory fences that the thread sanitizer does not support, and g++ warns of each. With -O1, g++ also
+  # warns wrongly that a moved std::string is longer than its object.
   add_compile_options(-Wno-tsan -Wno-array-bounds)
 endif()
 
@@ -72,17 +72,17 @@ endif()
 
 find_package(Threads REQUIRED)
 
-# A later compiler may warn of more, which must not end the build of whoever only builds a release.
+# A newer compiler may print more warnings, which must not fail a build of a release.
 option(FIRN_WERROR "Treat warnings as errors" OFF)
 
-# Linked by our own code, never by generated or foreign code.
+# Only our own code links this, not generated or foreign code.
 add_library(firn_warnings INTERFACE)
 target_compile_options(firn_warnings INTERFACE
   -Wall -Wextra $<$<BOOL:${FIRN_WERROR}>:-Werror> -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor
   -Wold-style-cast -Woverloaded-virtual -Wcast-qual -Wextra-semi -Wundef -Wvla
   -Wimplicit-fallthrough -Wmissing-declarations)
-# The last three g++ 12 reports inside its own string and variant code, once -O2 or sanitizers
-# change inlining; where it optimises they are nothing but that.
+# g++ 12 reports the last three inside its own string and variant code if -O2 or sanitizers change inlining.
+# Optimised builds turn them off, because they report nothing else there.
 target_compile_options(firn_warnings INTERFACE $<$<CXX_COMPILER_ID:GNU>:
   -Wduplicated-cond -Wlogical-op
   -Wno-error=maybe-uninitialized -Wno-error=restrict -Wno-error=stringop-overflow
@@ -90,12 +90,12 @@ target_compile_options(firn_warnings INTERFACE $<$<CXX_COMPILER_ID:GNU>:
 
 if(FIRN_PRECOMPILED)
   if(FIRN_CCACHE)
-    # As its manual asks of whoever precompiles headers.
+    # ccache's manual requires these settings for precompiled headers.
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
       CCACHE_SLOPPINESS=pch_defines,time_macros ${FIRN_CCACHE_PROGRAM})
     add_compile_options($<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fpch-preprocess>)
   endif()
-  # CMake makes the precompiled headers of a target that has something to compile.
+  # CMake precompiles headers only for a target that compiles a file.
   set(FIRN_NOTHING ${PROJECT_BINARY_DIR}/nothing.cc)
   file(CONFIGURE OUTPUT ${FIRN_NOTHING} CONTENT "int main() { return 0; }\n")
   add_library(firn_precompiled OBJECT ${FIRN_NOTHING})
@@ -103,16 +103,16 @@ if(FIRN_PRECOMPILED)
   target_link_libraries(firn_precompiled PRIVATE firn_warnings)
 endif()
 
-# firn_precompiled(TARGET FROM): its files begin with the headers that FROM has precompiled, which
-# must be of the same kind, library or program.
+# firn_precompiled(TARGET FROM): the target's files use the headers that FROM has precompiled. Both must be
+# libraries, or both programs.
 function(firn_precompiled target from)
   if(FIRN_PRECOMPILED)
     target_precompile_headers(${target} REUSE_FROM ${from})
   endif()
 endfunction()
 
-# firn_some_at_a_time(TARGET [cold]): its files are compiled so, where this build does. Sanitizers' builds
-# and cold programs take more of them, as nothing is measured there.
+# firn_some_at_a_time(TARGET [cold]): with FIRN_UNITY, compiles several of the target's files as one; more of them in
+# builds with sanitizers and for cold programs, whose speed is not measured.
 function(firn_some_at_a_time target)
   if(FIRN_UNITY)
     set(files 6)
@@ -120,12 +120,12 @@ function(firn_some_at_a_time target)
       set(files 12)
     endif()
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files})
-    # What g++ says of types in a nameless namespace wherever that is not the file it was given.
+    # g++ warns of types in unnamed namespaces of included files, as all files are here.
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
 endfunction()
 
-# firn_folder(NAME): adds the folder when it holds a CMakeLists.txt.
+# firn_folder(NAME): adds the folder if it contains a CMakeLists.txt.
 macro(firn_folder name)
   if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/CMakeLists.txt)
     add_subdirectory(${name})
@@ -134,10 +134,10 @@ endmacro()
 
 # firn_library(NAME HEADERS ... [INSTALL ...] [SOURCES ...] [PUBLIC ...] [PRIVATE ...]
 #              [COMPONENT name])
-# Makes firn_NAME with the alias firn::NAME. Headers are compiled alone. It is installed and exported
-# in the component, `dev` unless given; COMPONENT none leaves it out, which is for what only a
-# program of ours links. INSTALL names those of the headers that are installed with it: what users
-# include, and what that includes; `none` where they include nothing of it; all unless given.
+# Adds the library firn_NAME with the alias firn::NAME, and installs and exports it in the component (`dev` by
+# default). COMPONENT none does not install it, for libraries that only our programs link. INSTALL lists the headers
+# that are installed with it: those that users include, and the headers that those include. `none` installs no
+# header; by default, all are installed.
 function(firn_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "COMPONENT" "HEADERS;INSTALL;SOURCES;PUBLIC;PRIVATE")
   if(NOT arg_INSTALL)
@@ -165,7 +165,7 @@ function(firn_library name)
   target_sources(${target} ${scope}
     FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${arg_INSTALL})
   if(inner_headers)
-    # Compiled alone as well, by whoever links the library.
+    # Their own target, so that these headers are compiled alone, too.
     add_library(${target}_inner INTERFACE)
     target_link_libraries(${target}_inner INTERFACE ${target})
     target_sources(${target}_inner INTERFACE
@@ -189,9 +189,9 @@ function(firn_install_library target component)
 endfunction()
 
 # firn_program(NAME SOURCES ... [LINK ...] [COMPONENT name] [COLD]): an executable in build/<preset>/bin,
-# installed in the component when one is given (`server` or `tools`). COLD: compiled with -O1 in a release,
-# which takes a third less. Not for a library of a server: the linker takes one copy of an inline function,
-# perhaps the slower one, for all.
+# installed in the component if one is given (`server` or `tools`). COLD: compiled with -O1 in a release, which takes
+# a third less time. Not for a library of a server, because the linker keeps one copy of an inline function, perhaps
+# the slower one.
 function(firn_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "COLD" "COMPONENT" "SOURCES;LINK")
   add_executable(${name} ${arg_SOURCES})

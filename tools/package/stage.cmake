@@ -1,8 +1,8 @@
-# Run by CPack on what it is about to pack: brings it into the form that Debian wants.
+# CPack runs this before it packs: changes the files to the layout and form that Debian requires.
 
 file(GLOB stages ${CPACK_TEMPORARY_DIRECTORY}/*)
 foreach(stage IN LISTS stages)
-  # Below /usr it is found by whoever installs with a prefix of his own.
+  # CMake installs it below the prefix, which is /usr in a package.
   if(EXISTS ${stage}/usr/etc)
     file(RENAME ${stage}/usr/etc ${stage}/etc)
   endif()
