@@ -152,14 +152,14 @@ skipped_cases() {
 
 # beyond_excuse FILE NAME: whether the failed test's output contains a failure that load on the machine
 # cannot cause: an id issued twice, or a sanitizer's report. Not such a failure: "duplicates 0", the name of
-# a case ("ok ", "not ok ", "# Subtest: "), a line of a server's log (as "W20261126 01:02:03.4 "), words
+# a case ("ok ", "not ok ", "# Subtest: ", "[ RUN "), a line of a server's log (as "W20261126 01:02:03.4 "), words
 # such as "a timeout counts twice", and the alarm of a server whose machine id another process claims,
 # which some drills cause.
 beyond_excuse() {
   awk -v name="$2" '
     /^\t<testcase / { inside = index($0, " name=\"" name "\"") }
-    /^(\t*<system-out>)? *((not )?ok |# Subtest: |[IWEF]([0-9][0-9][0-9][0-9])?[0-9][0-9][0-9][0-9] [0-9][0-9]:)/ { next }
-    { gsub(/duplicates(&quot;:|":)? +0(,|$)|may be (duplicated|issued twice)|leads to duplicate ids/, "") }
+    /^(\t*<system-out>)? *((not )?ok[ :]|# Subtest: |\[ +(RUN|OK|FAILED) |Note: Google Test filter|test .* \.\.\. ok|[IWEF]([0-9][0-9][0-9][0-9])?[0-9][0-9][0-9][0-9] [0-9][0-9]:)/ { next }
+    { gsub(/duplicates(&quot;:|":)? +0(,|$)|may be (duplicated|issued twice)|issued twice +0$|leads to duplicate ids/, "") }
     inside && /([Ii]ssued|[Gg]iven|[Gg]ave|[Rr]eturned|came|ids?|[Nn]umbers?|something|was|is|[0-9]) twice/ { found = 1 }
     inside && /^(\t*<system-out>)? *twice$|[.]twice\(\)/ { found = 1 }
     inside && /[Dd]uplicate|was issued by |Sanitizer|runtime error/ { found = 1 }

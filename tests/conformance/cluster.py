@@ -20,7 +20,7 @@ import interop
 import programs
 
 PATIENCE_S = 60
-TRY_LATER = 3  # an exit code of firn
+TRY_LATER, REFUSED, UNKNOWN = 3, 4, 5  # exit codes of firn
 
 
 def patiently(what, holds):
@@ -29,6 +29,20 @@ def patiently(what, holds):
         if time.monotonic() > deadline:
             raise SystemExit(f"after {PATIENCE_S} s: {what}")
         time.sleep(0.05)
+
+
+def again(run):
+    """Runs a command of `firn` again while the registry does not answer in time, as on a busy machine. A run that is then
+    refused finds that an earlier one has done it."""
+    deadline, unanswered = time.monotonic() + PATIENCE_S, False
+    while True:
+        done = run()
+        if done.returncode == REFUSED and unanswered:
+            done.returncode = 0
+        if done.returncode not in (TRY_LATER, UNKNOWN) or time.monotonic() > deadline:
+            return done
+        unanswered = True
+        time.sleep(0.2)
 
 
 class ZooKeeper:
@@ -196,7 +210,7 @@ class Cluster:
         self.zookeeper = ZooKeeper(os.path.join(self.folder, "zookeeper"))
         try:
             self.registry = f"zk://127.0.0.1:{self.zookeeper.port}/firn/drill"
-            patiently("firn init reaches no registry", lambda: self.init(self.registry))
+            self.init(self.registry)
             for name in "abc":
                 self.members.append(self.member(os.path.join(self.folder, name), self.registry))
             for member in self.members:
@@ -215,12 +229,11 @@ class Cluster:
         return member
 
     def init(self, registry):
-        """Whether `firn` succeeded. On a busy machine ZooKeeper may answer after its timeout."""
-        done = subprocess.run([self.firn, "init", "--brand_new", "--force", f"--workers={self.workers}",
-                               *self.init_flags, "--registry=" + registry], stdout=subprocess.DEVNULL)
-        if done.returncode not in (0, TRY_LATER):
+        words = [self.firn, "init", "--brand_new", "--force", f"--workers={self.workers}", *self.init_flags,
+                 "--registry=" + registry]
+        done = again(lambda: subprocess.run(words, stdout=subprocess.DEVNULL))
+        if done.returncode != 0:
             raise SystemExit(f"firn init exits with {done.returncode}")
-        return done.returncode == 0
 
     def __exit__(self, *_):
         for member in self.members:

@@ -144,7 +144,7 @@ class Drill:
 
         def ended():
             said[:] = self.says(*words)
-            return said[0] not in (cluster.TRY_LATER, 5)
+            return said[0] not in (cluster.TRY_LATER, cluster.UNKNOWN)
         cluster.patiently(f"firn {' '.join(words)} is refused as slow: {said}", ended)
         assert said[0] == code, f"firn {' '.join(words)} exits with {said[0]}, not {code}:\n{said[1]}"
         return said[1]
@@ -182,8 +182,8 @@ class Drill:
 
     def await_renewals(self):
         """Waits until each server has renewed its claim."""
-        renewals = lambda: [json.loads(self.asked(member, "/v1/status")[1])["registry"]["renewals"]
-                            for member in self.members]
+        renewals = lambda: [json.loads(self.asked(member, "/v1/status")[1] or '{"registry": {"renewals": 0}}')
+                            ["registry"]["renewals"] for member in self.members]
         before = renewals()
         cluster.patiently("not every server renewed its claim",
                           lambda: all(now > was for was, now in zip(before, renewals())))
@@ -230,8 +230,11 @@ class Drill:
     @staticmethod
     def at_once(*what):
         """Does everything at the same time; returns the results."""
-        results = []
-        operators = [threading.Thread(target=lambda one=one: results.append(one())) for one in what]
+        results = [None] * len(what)
+
+        def operate(index):
+            results[index] = what[index]()
+        operators = [threading.Thread(target=operate, args=[index]) for index in range(len(what))]
         for operator in operators:
             operator.start()
         for operator in operators:
@@ -342,7 +345,7 @@ def play(kind, scenarios):
         try:
             with drill:
                 scenario(drill)
-        except (AssertionError, SystemExit):
+        except (Exception, SystemExit):
             traceback.print_exc(file=sys.stdout)
             faults += 1
         steps, ids, twice = steps + drill.steps, ids + drill.count(), twice + drill.twice()

@@ -110,7 +110,7 @@ class Drill:
 
     def firn(self, version, *words):
         """Runs the command of a version."""
-        done = subprocess.run([version.program("firn"), *words], capture_output=True, text=True)
+        done = cluster.again(lambda: subprocess.run([version.program("firn"), *words], capture_output=True, text=True))
         if done.returncode != 0:
             raise AssertionError(f"firn {' '.join(words)} of the {version} version exits with {done.returncode}:\n"
                                  f"{done.stdout}{done.stderr}")
@@ -121,8 +121,9 @@ class Drill:
         command = command.replace("/etc/firn", self.folder)
         if member:
             command = command.replace("127.0.0.1:7610", f"127.0.0.1:{member.admin}")
-        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=self.folder, env={
-            **os.environ, "PATH": f"{self.new.programs}:{os.environ['PATH']}", "registry": self.registry.partition("=")[2]})
+        place = {**os.environ, "PATH": f"{self.new.programs}:{os.environ['PATH']}", "registry": self.registry.partition("=")[2]}
+        done = cluster.again(lambda: subprocess.run(["bash", "-c", command], capture_output=True, text=True,
+                                                    cwd=self.folder, env=place))
         if done.returncode != 0:
             raise AssertionError(f"{command} exits with {done.returncode}:\n{done.stdout}{done.stderr}")
         return done.stdout + done.stderr

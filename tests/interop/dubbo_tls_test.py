@@ -27,9 +27,8 @@ class DubboTlsTest(unittest.TestCase):
         certificate, key = cls.ours.sign("server")
         cls.zookeeper = cluster.ZooKeeper(os.path.join(cls.folder, "zookeeper"))
         registry = f"zk://127.0.0.1:{cls.zookeeper.port}/firn/tls"
-        cluster.patiently("firn init", lambda: subprocess.run(
-            [cls.firn, "init", "--brand_new", "--force", "--registry=" + registry],
-            stdout=subprocess.DEVNULL).returncode == 0)
+        cluster.again(lambda: subprocess.run([cls.firn, "init", "--brand_new", "--force", "--registry=" + registry],
+                                             stdout=subprocess.DEVNULL)).check_returncode()
         rights = os.path.join(cls.folder, "rights")
         with open(rights, "w") as file:
             file.write("shop default\n")

@@ -86,6 +86,7 @@ add_test(NAME alarmed COMMAND sh -c "echo 'its ids from 12:00:00Z to 12:00:01Z m
 add_test(NAME listed COMMAND sh -c "echo 'ok go an answer that has an id twice'; echo 'W20261126 01:02:03.456 1 a.cc:5] 2 ids came twice'; exit 1")
 add_test(NAME summed COMMAND sh -c "echo '  duplicates         0'; echo 'a reboot loses it, and ids may be issued twice after it'; exit 1")
 add_test(NAME named COMMAND sh -c "echo '# Subtest: gives no id twice'; echo 'not ok 2 - gives no id twice'; echo '    counts twice'; exit 1")
+add_test(NAME titled COMMAND sh -c "echo '[ RUN      ] A.GetsNoDuplicateIds'; echo 'test duplicates_are_refused ... ok'; echo 'ok: duplicate found'; echo '  issued twice       0'; exit 1")
 add_test(NAME numbered COMMAND sh -c "echo 'its answer contains id 1048577 twice'; exit 1")
 add_test(NAME compared COMMAND sh -c "printf '  twice\\n    Which is: 3\\n'; exit 1")
 add_test(NAME explains COMMAND sh -c "printf 'ok a\\nx.cc:5: Failure\\nExpected: 1\\n  Actual: 2\\nok b\\n'; exit 1")
@@ -94,7 +95,7 @@ PROJECT
 cmake -S "$work" -B "$work/build" >/dev/null
 ctest --test-dir "$work/build" --output-junit "$work/junit.xml" >/dev/null 2>&1 || true
 expect "each outcome is counted as what it is" \
-  "passed good|failed bad|failed away|skipped skips|failed hangs|failed crashes|failed unsafe|failed counted|failed alarmed|failed listed|failed summed|failed named|failed numbered|failed compared|failed explains|failed doubles" \
+  "passed good|failed bad|failed away|skipped skips|failed hangs|failed crashes|failed unsafe|failed counted|failed alarmed|failed listed|failed summed|failed named|failed titled|failed numbered|failed compared|failed explains|failed doubles" \
   "$(junit_results "$work/junit.xml" | paste -sd '|')"
 excused() { beyond_excuse "$work/junit.xml" "$1" && echo no || echo yes; }
 expect "the failed lines of a test are printed" "|    x.cc:5: Failure|    Expected: 1|      Actual: 2" \
@@ -122,6 +123,7 @@ expect "nor one that counted some" no "$(excused doubles)"
 expect "nor one that names the id" no "$(excused numbered)"
 expect "nor one whose count of them is compared" no "$(excused compared)"
 expect "one that counted none may be" yes "$(excused counted)"
+expect "as may one whose cases are about them" yes "$(excused titled)"
 expect "as may one whose summary says so" yes "$(excused summed)"
 expect "as may one whose server raised an alarm" yes "$(excused alarmed)"
 expect "as may one whose passed cases and server's log contain such words" yes "$(excused listed)"

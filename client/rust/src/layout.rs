@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_counts_and_duplicates_are_refused() {
+    fn wrong_counts_and_equal_ids_are_refused() {
         assert_eq!(fault_of_ids(&[3, 1, 2], 3), None);
         assert!(fault_of_ids(&[1, 2], 3).unwrap().contains("2 ids, not 3"));
         assert!(fault_of_ids(&[1, 2, 1], 3).unwrap().contains("twice"));

@@ -137,9 +137,9 @@ TEST_F(GatherTest, ACallOfALaterTurnUsesAnotherConnection) {
 
 TEST_F(GatherTest, ALateAnswerDelaysNoOtherCaller) {
   fleet_.Apply({.servers = {{.address = server_.address()}}});
-  server_.Behave({.delay = Milliseconds(300)});
+  server_.Behave({.delay = Milliseconds(2'000)});
   const auto deadline = [](Milliseconds time) { return SystemClock().BootMicros() + Micros(time); };
-  // Both wait for the same bell, and end after 100 ms and 300 ms.
+  // Both wait for the same bell, and end after 100 ms and 2 s.
   CallPtr hasty, patient;
   std::promise<void> started;
   caller_.Post([&] {

@@ -50,7 +50,7 @@ class RedisTest(unittest.TestCase):
 
     @classmethod
     def start(cls, name, *flags):
-        server = interop.Server(cls.program, os.path.join(cls.folder, name), *flags)
+        server = interop.Server(cls.program, os.path.join(cls.folder, name), "--issue_wait_ms=5000", *flags)
         for tag in (["order", "strategy=segment", "step=100", "start=1001"], ["counter:__rand_int__", "strategy=segment", "step=100000"]):
             subprocess.run([cls.firn, "tags", "create", *tag, f"--registry={server.registry}"],
                            check=True, stdout=subprocess.DEVNULL)

@@ -24,7 +24,9 @@ namespace {
 // The port of a server that owns the tag `order`.
 class OwnerPort final : public front::ServerControl {
  public:
-  explicit OwnerPort(std::optional<front::TlsFiles> tls = {}) : tls_(std::move(tls)) { Start(0); }
+  explicit OwnerPort(std::optional<front::TlsFiles> tls = {}) : tls_(std::move(tls)) {
+    Start(static_cast<uint16_t>(FreePort()));
+  }
 
   // Closes all connections, and opens the same port again.
   void Restart() { Restart(tls_); }

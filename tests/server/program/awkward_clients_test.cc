@@ -104,7 +104,7 @@ class AwkwardClientsTest : public testing::Test {
   std::vector<std::unique_ptr<AwkwardClient>> clients_;
 };
 
-TEST_F(AwkwardClientsTest, GetWholeAnswersInOrderWithoutDuplicateIds) {
+TEST_F(AwkwardClientsTest, GetWholeAnswersInOrder) {
   TlsAuthority authority("ours");
   authority.Sign("server");
   ASSERT_NO_FATAL_FAILURE(Start(1, {}));

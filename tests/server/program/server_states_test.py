@@ -331,7 +331,7 @@ class ServerStatesTest(walk.Walk):
 
     @walks("DRAINING")
     def test_a_server_that_drains(self):
-        server = self.serving("--drain_notice_ms=0", f"--drain_refuse_ms={walk.PATIENCE_S * 1000}")
+        server = self.serving("--drain_notice_ms=0", f"--drain_refuse_ms={5 * walk.PATIENCE_S * 1000}")
         with socket.create_connection(("127.0.0.1", server.port)) as held:
             held.sendall(b"GET /v1/ids/default HTTP/1.1\r\nHost: firn\r\n\r\n")
             self.assertIn(b" 200 ", held.recv(4096))  # so the server has accepted it
