@@ -221,7 +221,7 @@ SCENARIOS = [killed_owner, paused_owner, isolated_owner, disconnected_owner, dra
 def main():
     words = sys.argv[1:]
     only = words[words.index("--only") + 1] if "--only" in words else None
-    numbers = calls = twice = late = faults = 0
+    numbers = calls = refused = twice = late = faults = 0
     for scenario in SCENARIOS:
         if only and scenario.__name__ != only:
             continue
@@ -243,8 +243,10 @@ def main():
             print(f"    {call[2]} to {call[3]} was answered although {largest} had been before")
         numbers += sum(last - first + 1 for _, _, first, last in drill.calls)
         calls, twice, late = calls + len(drill.calls), twice + again, late + len(wrong)
+        refused += sum(len(caller.refused) for caller in drill.callers)
         shutil.rmtree(folder, ignore_errors=True)
-    for name, value in [("calls", calls), ("ids", numbers), ("duplicates", twice), ("out of order", late),
+    for name, value in [("ids", numbers), ("duplicates", twice), ("out of order", late),
+                        ("calls failed", f"{refused} of {calls + refused}"),
                         ("verdict", "BROKEN" if faults or twice or late else "every promise was kept")]:
         print(f"  {name:18} {value}")
     return 1 if faults or twice or late else 0

@@ -35,6 +35,14 @@ VERDICT = """drill: kill-server
   longest call       12500 us
   served again       310 ms after the repair began
 """
+ORDER = """killed-owner: The owner is killed, and started again.
+    first number after 3.8 s
+  ids                3000
+  duplicates         0
+  out of order       {}
+  calls failed       20 of 1000
+  verdict            every promise was kept
+"""
 DRILLS = """drill RestartsInTime: ids 500, duplicates 0, longest stall of a process 8 ms, machine ids a 1
 drill of stores: order: numbers 50, duplicates {}, covered and not given 3
 """
@@ -74,13 +82,20 @@ class PageTest(unittest.TestCase):
                      evidence.Run("restart_drill_test", "kept", DRILLS.format(0)),
                      evidence.Run("bench", "kept", "")], FIGURES)
         self.assertIn("**1,750 ids compared, 0 duplicates.** 3 of 3 runs kept every promise", text)
-        self.assertEqual(row(text, "`kill-server`"), ["`kill-server`", "1000", "0", "0 of 1000", "12.5 ms", "310 ms",
-                                                      "kept"])
+        self.assertEqual(row(text, "`kill-server`"), ["`kill-server`", "1000", "0", "-", "0 of 1000", "12.5 ms",
+                                                      "310 ms", "kept"])
         self.assertEqual(row(text, "not after a crash"), ["not after a crash", "`kill-server`, `restart_drill_test`",
                                                           "shown"])
         self.assertEqual(row(text, "x Redis `INCR` in the same run")[2], "x 3.0 (door)")
         self.assertEqual(row(text, "firn thrift")[1:], ["3,000", "10 µs", "20 µs", "30 µs", "-", "3.00"])
         self.assertEqual(row(text, "a clock change")[2], "not run")
+
+    def test_shows_calls_that_are_out_of_order(self):
+        for late, state in (0, "kept"), (2, "BROKEN"):
+            text = page([evidence.Run("rising-order", state, ORDER.format(late))])
+            self.assertIn("**3,000 ids compared, 0 duplicates.**", text)
+            self.assertEqual(row(text, "`rising-order`"), ["`rising-order`", "3000", "0", str(late), "20 of 1000", "-", "-",
+                                                           state])
 
     def test_reports_a_broken_promise(self):
         text = page([evidence.Run("kill-server", "BROKEN", VERDICT.format(2)),
