@@ -3,8 +3,9 @@
 
     order_drill.py FIRN_SERVER FIRN [--only NAME]
 
-Three real servers with a real ZooKeeper. Callers take numbers at each server and note when each call began and ended.
-At the end, each call must have larger numbers than all calls that had ended before it began.
+Three real servers with a real ZooKeeper. Callers take numbers at each server and note when each call began and ended: over
+Redis's protocol, and where the owner is killed or stopped also over HTTP and in pipelines over Thrift. At the end, each call
+must have larger numbers than all calls that had ended before it began.
 """
 
 import os
@@ -17,7 +18,8 @@ import threading
 import time
 import traceback
 
-from order_stage import STEP, TAG, TAKEOVER_S, WINDOW_S, Caller, Drill, cluster, disorder
+from order_callers import Caller, disorder
+from order_stage import STEP, TAG, TAKEOVER_S, WINDOW_S, Drill, cluster
 
 
 def killed_owner(drill):
@@ -171,7 +173,7 @@ def cloned_owner(drill):
     copy = os.path.join(drill.cluster.folder, "clone")
     shutil.copytree(owner.state, copy)
     clone = cluster.Member(drill.cluster.server, copy, drill.registry.partition("=")[2], *drill.cluster.flags)
-    caller = Caller(clone, drill.calls, drill.tls)
+    caller = Caller(clone, TAG, drill.calls, drill.tls)
     try:
         time.sleep(2 * WINDOW_S)
         since = time.monotonic()

@@ -1,14 +1,11 @@
-"""The cluster, callers and judge of order_drill.py."""
+"""The cluster of order_drill.py, with its callers."""
 
-import bisect
 import json
 import os
 import re
-import socket
 import ssl
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
 
@@ -17,78 +14,16 @@ sys.path.insert(0, os.path.join(HERE, "..", "conformance"))
 import cluster  # noqa: E402
 import conformance  # noqa: E402
 import redis_bursts  # noqa: E402
+from order_callers import Caller, HttpCaller, PipelinedCaller  # noqa: E402
 
 TAG = "order"
 STEP = 1000
-COUNTS = (1, 1, 7, STEP)  # numbers of a caller's calls
 WINDOW_S = 3.0
 TAKEOVER_S = 1.25 * WINDOW_S + 1
 
 
-class Caller:
-    """Takes numbers from one server by INCR and INCRBY, until stopped."""
-
-    def __init__(self, member, calls, tls):
-        self.member, self.calls, self.tls, self.stopped, self.refused = member, calls, tls, False, []
-        self.answered_at = 0.0
-        self.thread = threading.Thread(target=self.run, daemon=True)
-        self.thread.start()
-
-    def run(self):
-        line, turn = None, 0
-        while not self.stopped:
-            try:
-                if line is None:
-                    line = socket.create_connection(("127.0.0.1", self.member.port), 5)
-                    line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    if self.tls:
-                        line = self.tls.wrap_socket(line, server_hostname="127.0.0.1")
-                    answers = line.makefile("rb")
-                count, turn = COUNTS[turn % len(COUNTS)], turn + 1
-                began = time.monotonic()
-                words = "INCRBY", TAG, str(count)
-                line.sendall("".join([f"*{len(words)}\r\n", *(f"${len(one)}\r\n{one}\r\n" for one in words)]).encode())
-                answer = answers.readline()
-                ended = time.monotonic()
-                if answer[:1] == b":":
-                    last = int(answer[1:])
-                    self.calls.append((began, ended, last - count + 1, last))
-                    self.answered_at = ended
-                elif not answer:
-                    raise OSError("closed")
-                else:
-                    self.refused.append((ended, answer.decode().strip()))
-                    time.sleep(0.01)
-            except OSError:
-                line = None
-                time.sleep(0.02)
-
-    def stop(self):
-        self.stopped = True
-        self.thread.join()
-
-
-def disorder(calls):
-    """The calls that got a number below one that had been answered before they began, and duplicates."""
-    by_end = sorted(calls, key=lambda call: call[1])
-    ends, largest, top = [call[1] for call in by_end], [], 0
-    for call in by_end:
-        top = max(top, call[3])
-        largest.append(top)
-    late = []
-    for call in calls:
-        before = bisect.bisect_left(ends, call[0])
-        if before and largest[before - 1] >= call[2]:
-            late.append((call, largest[before - 1]))
-    runs, twice, end = sorted((call[2], call[3]) for call in calls), 0, 0
-    for first, last in runs:
-        twice += max(0, min(end, last) - first + 1)
-        end = max(end, last)
-    return late, twice
-
-
 class Drill:
-    """Three servers, six callers and a tag, as the scenario of this name needs them."""
+    """Three servers, at least six callers and a tag, as the scenario of this name needs them."""
 
     def __init__(self, server, program, folder, scenario):
         self.calls, self.callers, self.tls, self.redis, flags = [], [], None, None, ["--session_timeout_ms=4000"]
@@ -113,6 +48,9 @@ class Drill:
             self.tls.load_cert_chain(cert, key)
         self.cluster = cluster.Cluster(server, program, folder, flags=flags,
                                        wired=scenario in ("isolated_owner", "disconnected_owner"))
+        self.kinds = [Caller, Caller]  # of each server's callers
+        if scenario in ("killed_owner", "drained_owner"):
+            self.kinds += [HttpCaller, PipelinedCaller]
         self.program = program
 
     def __enter__(self):
@@ -120,7 +58,7 @@ class Drill:
         self.members, self.zookeeper = self.cluster.members, self.cluster.zookeeper
         self.registry = f"--registry=zk://127.0.0.1:{self.zookeeper.port}/firn/drill"
         assert self.does(*self.makes_tag)
-        self.callers = [Caller(member, self.calls, self.tls) for member in self.members for _ in range(2)]
+        self.callers = [kind(member, TAG, self.calls, self.tls) for member in self.members for kind in self.kinds]
         cluster.patiently("not every server gives numbers", self.all_serve)
         return self
 
