@@ -8,7 +8,9 @@ Redis's protocol, and where the owner is killed or stopped also over HTTP and in
 must have larger numbers than all calls that had ended before it began.
 """
 
+import collections
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -20,6 +22,8 @@ import traceback
 
 from order_callers import Caller, disorder
 from order_stage import STEP, TAG, TAKEOVER_S, WINDOW_S, Drill, cluster
+
+AWAY = ("not connected to ZooKeeper", "the registry does not acknowledge this server's renewals")
 
 
 def killed_owner(drill):
@@ -82,46 +86,65 @@ def disconnected_owner(drill):
     cluster.patiently("a command finds a fault", drill.nothing_is_wrong)
 
 
-def restart(members):
-    """Stops these servers by SIGTERM, and starts them again."""
+def restart(drill, members, stops):
+    """Stops these servers by SIGTERM, and starts them again. Notes in `stops` from when to when each was not ready."""
+    began = time.monotonic()
     for member in members:
         member.drain()
     for member in members:
         member.start()
     for member in members:
         member.await_ready()
+    cluster.patiently("not every server gives numbers", drill.all_serve)
+    stops.extend((member, began, time.monotonic()) for member in members)
 
 
 def drained_owner(drill):
-    """Each server is restarted, the owner first, and the owner once all others have just started; no call is refused."""
-    owner, since = drill.settled(), time.monotonic()
+    """Each server is restarted, the owner first, and the owner once all others have just started. Each caller uses one server
+    only, so its calls are refused while that server stops and starts, and no others are."""
+    owner, since, stops = drill.settled(), time.monotonic(), []
     for member in [owner, *drill.members]:
-        restart([member])
-        cluster.patiently("not every server gives numbers", drill.all_serve)
+        restart(drill, [member], stops)
     owner = drill.settled()
-    restart([member for member in drill.members if member is not owner])
-    restart([owner])
-    cluster.patiently("not every server gives numbers", drill.all_serve)
-    longest = max(call[1] - call[0] for call in drill.calls if call[0] > since)
-    print(f"    longest call {1000 * longest:.0f} ms", flush=True)
-    refused = [said for said in drill.refusals(since) if "DRAINING" not in said and "NOT_READY" not in said]
-    assert not refused, refused[:5]
+    restart(drill, [member for member in drill.members if member is not owner], stops)
+    restart(drill, [owner], stops)
+    reasons, unexpected = collections.Counter(), []
+    for caller in drill.callers:
+        for at, said in caller.refused:
+            if at < since:
+                continue
+            reason = re.search("DRAINING|NOT_READY|STORE_DOWN|$", said)[0] or said
+            reasons[reason] += 1
+            stopped = any(caller.member is member and begin <= at <= end for member, begin, end in stops)
+            if not stopped or reason not in ("DRAINING", "NOT_READY"):
+                unexpected.append((caller.member.address, said))
+    longest = max(call[1] - call[0] for call in list(drill.calls) if call[0] > since)
+    print(f"    refused: {', '.join(f'{count} {reason}' for reason, count in reasons.items()) or 'none'}; "
+          f"longest call {1000 * longest:.0f} ms", flush=True)
+    assert not unexpected, unexpected[:5]
     cluster.patiently("a command finds a fault", drill.nothing_is_wrong)
 
 
 def restarted_zookeeper(drill):
-    """ZooKeeper is away for longer than a window, and the owner is stopped meanwhile: numbers continue in order."""
+    """ZooKeeper is away for longer than a window, and the owner is stopped meanwhile: calls are refused, and each screen says
+    why; then numbers continue in order."""
     for stops in False, True:
         owner = drill.settled()
         drill.zookeeper.kill()
         time.sleep(0.5)
         if stops:
             owner.drain()
-        time.sleep(2 * WINDOW_S)
+            time.sleep(2 * WINDOW_S)
+        else:
+            cluster.patiently("a server does not say that the registry is away", lambda: drill.all_refuse(AWAY) and all(
+                drill.shows(member, AWAY) for member in drill.members))
+            found = drill.run("doctor")
+            assert found.returncode and "the registry cannot be read" in found.stdout, found
         drill.zookeeper.start()
         if stops:
             owner.start()
         cluster.patiently("not every server gives numbers", drill.all_serve)
+        cluster.patiently("a command finds a fault", drill.nothing_is_wrong)
 
 
 def edited_tag(drill):

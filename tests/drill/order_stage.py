@@ -7,6 +7,7 @@ import ssl
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -81,6 +82,13 @@ class Drill:
         time.sleep(0.5)
         return any(caller.answered_at > now for caller in self.callers)
 
+    def all_refuse(self, reasons):
+        """Whether each server refuses each call of its callers, for one of the reasons."""
+        now = time.monotonic()
+        time.sleep(2.5)  # longer than two calls wait
+        return all(caller.answered_at < now and caller.refused and caller.refused[-1][0] > now
+                   and any(reason in caller.refused[-1][1] for reason in reasons) for caller in self.callers)
+
     @staticmethod
     def lines(member, text):
         """The number of lines in the member's log that contain the text."""
@@ -108,12 +116,30 @@ class Drill:
             return {tag.get("owner") for tag in tags}
         return set().union(*(owner(member) for member in self.members))
 
-    def metrics(self, member):
+    def page(self, member, path):
+        """The status and the text of a page of the admin port."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{member.admin}/metrics", timeout=5) as page:
-                return page.read().decode()
+            with urllib.request.urlopen(f"http://127.0.0.1:{member.admin}{path}", timeout=5) as page:
+                return page.status, page.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
         except OSError:
-            return ""
+            return 0, ""
+
+    def shows(self, member, reasons):
+        """Whether every screen of the server says that the tag is refused, for one of the reasons."""
+        def names(text):
+            return any(reason in text for reason in reasons)
+        status, ready = self.page(member, f"/readyz?tag={TAG}")
+        _, page = self.page(member, "/v1/status")
+        shown = json.loads(page or "{}")
+        tags = [tag.get("trouble", "") for tag in shown.get("tags", []) if tag["tag"] == TAG]
+        refused = [tag["why"] for tag in shown.get("refused_tags", []) if tag["tag"] == TAG]
+        return (status == 503 and names(ready) and all(map(names, [*tags, *refused])) and len(tags) == len(refused) == 1
+                and f'firn_tag_refused{{tag="{TAG}",state="no_numbers"}} 1' in self.metrics(member))
+
+    def metrics(self, member):
+        return self.page(member, "/metrics")[1]
 
     def owner(self):
         """The server that owns the tag, as all others show it; None while they disagree."""
