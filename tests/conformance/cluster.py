@@ -46,20 +46,38 @@ def again(run):
 
 
 class ZooKeeper:
-    def __init__(self, folder):
+    """One ZooKeeper; with `peers`, lines of zoo.cfg, the member of an ensemble that has this number there."""
+
+    def __init__(self, folder, peers="", number=0):
         self.folder, self.port = folder, programs.free_port()
+        self.hosts = f"127.0.0.1:{self.port}"
         os.makedirs(os.path.join(folder, "data"))
+        if peers:
+            with open(os.path.join(folder, "data", "myid"), "w") as file:
+                file.write(f"{number}\n")
         with open(os.path.join(folder, "zoo.cfg"), "w") as config:
             config.write(f"tickTime=1000\nclientPort={self.port}\nclientPortAddress=127.0.0.1\n"
                          f"dataDir={folder}/data\nadmin.enableServer=false\nmaxClientCnxns=0\n"
-                         "4lw.commands.whitelist=ruok,srvr\n")
+                         f"4lw.commands.whitelist=ruok,srvr\n{peers}")
         self.start()
+
+    def said(self, what):
+        """What `srvr` shows under this name."""
+        with socket.create_connection(("127.0.0.1", self.port), 5) as line:
+            line.sendall(b"srvr")
+            found = re.search(f"{what}: (\\w+)", line.makefile("r").read())
+            return found[1] if found else ""
 
     def received(self):
         """The number of packets from clients."""
-        with socket.create_connection(("127.0.0.1", self.port), 5) as line:
-            line.sendall(b"srvr")
-            return int(re.search(rb"Received: (\d+)", line.makefile("rb").read()).group(1))
+        return int(self.said("Received"))
+
+    def mode(self):
+        """Its part in the ensemble; empty while it has none."""
+        try:
+            return self.said("Mode")
+        except OSError:
+            return ""
 
     def start(self):
         jars = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-nop.jar"
@@ -68,7 +86,7 @@ class ZooKeeper:
                 ["java", "-Xmx96m", *builds.QUICK, "-Dzookeeper.jmx.log4j.disable=true", "-cp", jars,
                  "org.apache.zookeeper.server.quorum.QuorumPeerMain", self.folder + "/zoo.cfg"],
                 stdout=log, stderr=log)
-        patiently("ZooKeeper does not answer", self.serves)
+        patiently("ZooKeeper does not answer", self.serves)  # one of an ensemble, whether it has a leader or not
 
     def serves(self):
         try:
@@ -200,16 +218,17 @@ class Wire:
 
 class Cluster:
     """A context manager; ends all of its processes by their ids. `flags` are the servers', `init` those of `firn init`. If the
-    servers are wired, each has a Wire to ZooKeeper, and one before the address that it advertises."""
+    servers are wired, each has a Wire to ZooKeeper, and one before the address that it advertises. `zookeeper`: starts it in
+    a folder."""
 
-    def __init__(self, server, firn, folder, workers=16, flags=(), init=(), wired=False):
+    def __init__(self, server, firn, folder, workers=16, flags=(), init=(), wired=False, zookeeper=ZooKeeper):
         self.server, self.firn, self.folder, self.workers, self.flags = server, firn, folder, workers, flags
-        self.init_flags, self.wired, self.members = init, wired, []
+        self.init_flags, self.wired, self.members, self.start_zookeeper = init, wired, [], zookeeper
 
     def __enter__(self):
-        self.zookeeper = ZooKeeper(os.path.join(self.folder, "zookeeper"))
+        self.zookeeper = self.start_zookeeper(os.path.join(self.folder, "zookeeper"))
         try:
-            self.registry = f"zk://127.0.0.1:{self.zookeeper.port}/firn/drill"
+            self.registry = f"zk://{self.zookeeper.hosts}/firn/drill"
             self.init(self.registry)
             for name in "abc":
                 self.members.append(self.member(os.path.join(self.folder, name), self.registry))

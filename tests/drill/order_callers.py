@@ -19,7 +19,7 @@ class Caller:
     def __init__(self, member, tag, calls, tls=None):
         self.member, self.tag, self.calls, self.tls = member, tag, calls, tls
         self.stopped, self.refused, self.line = False, [], None
-        self.answered_at = 0.0
+        self.answered_at = self.silence = 0.0  # silence: the longest time between two answers
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
@@ -47,7 +47,7 @@ class Caller:
 
     def got(self, began, ended, first, last):
         self.calls.append((began, ended, first, last))
-        self.answered_at = ended
+        self.silence, self.answered_at = max(self.silence, ended - self.answered_at), ended
 
     def ask(self, count, began):
         """Returns the text of the refusal, if the call is refused."""

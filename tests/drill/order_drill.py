@@ -21,7 +21,7 @@ import time
 import traceback
 
 from order_callers import Caller, disorder
-from order_stage import STEP, TAG, TAKEOVER_S, WINDOW_S, Drill, cluster
+from order_stage import FAKETIME, STEP, TAG, TAKEOVER_S, WINDOW_S, Drill, cluster
 
 AWAY = ("not connected to ZooKeeper", "the registry does not acknowledge this server's renewals")
 
@@ -147,6 +147,50 @@ def restarted_zookeeper(drill):
         cluster.patiently("a command finds a fault", drill.nothing_is_wrong)
 
 
+def killed_zookeeper_leader(drill):
+    """The leader of three ZooKeepers is killed, and started again."""
+    for _ in range(2):
+        cluster.patiently("the ensemble has no leader", drill.zookeeper.leader)
+        leader = drill.zookeeper.leader()
+
+        def others_continue():
+            leader.kill()
+            time.sleep(WINDOW_S)
+            cluster.patiently("not every server gives numbers", drill.all_serve)
+        print(f"    longest time without a number {drill.silence(others_continue):.1f} s", flush=True)
+        leader.start()
+        cluster.patiently("a command finds a fault", drill.nothing_is_wrong)
+
+
+def keeps_owner(drill, member, offset):
+    """Whether the owner remains and each caller is answered within 2 s while the wall clock is stepped. At a wrong clock, the
+    commands may only find faults of clocks."""
+    changes = [drill.lines(one, "owns partition") for one in drill.members]
+
+    def step():
+        member.step_clock(offset)
+        time.sleep(1.25 * WINDOW_S)
+    silence = drill.silence(step)
+    print(f"    clock {offset}: longest time without a number {silence:.2f} s", flush=True)
+    cluster.patiently("a command finds another fault", lambda: all("clock" in line for line in drill.findings()))
+    return changes == [drill.lines(one, "owns partition") for one in drill.members] and silence < 2
+
+
+def stepped_clock(drill):
+    """The wall clocks of the owner and of another server step by a day in both directions: the owner remains."""
+    if not FAKETIME:
+        print("    not run: requires the package libfaketime")
+        return
+    for _ in range(3):  # a stall of a busy machine may end the owner's term, too
+        owner = drill.settled()
+        other = next(member for member in drill.members if member is not owner)
+        kept = [keeps_owner(drill, member, offset) for member in (owner, other) for offset in ("+1d", "-1d", "+0")]
+        if all(kept):
+            break
+    assert all(kept), kept
+    cluster.patiently("a command finds a fault", drill.nothing_is_wrong)
+
+
 def edited_tag(drill):
     """The tag is changed while callers use it, disabled, and enabled again by one of two operators."""
     owner = drill.settled()
@@ -239,8 +283,9 @@ def busy_zookeeper(drill):
     assert many < 1.5 * idle + 5, (idle, many)
 
 
-SCENARIOS = [killed_owner, paused_owner, isolated_owner, disconnected_owner, drained_owner, restarted_zookeeper, edited_tag,
-             rolled_back, cloned_owner, stored_in_redis, encrypted, first_use, busy_zookeeper]
+SCENARIOS = [killed_owner, paused_owner, isolated_owner, disconnected_owner, drained_owner, restarted_zookeeper,
+             killed_zookeeper_leader, stepped_clock, edited_tag, rolled_back, cloned_owner, stored_in_redis, encrypted,
+             first_use, busy_zookeeper]
 
 
 def main():

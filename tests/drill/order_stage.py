@@ -1,5 +1,6 @@
 """The cluster of order_drill.py, with its callers."""
 
+import glob
 import json
 import os
 import re
@@ -19,8 +20,55 @@ from order_callers import Caller, HttpCaller, PipelinedCaller  # noqa: E402
 
 TAG = "order"
 STEP = 1000
+FAKETIME = (glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1") or [""])[0]
 WINDOW_S = 3.0
 TAKEOVER_S = 1.25 * WINDOW_S + 1
+
+
+class ClockedMember(cluster.Member):
+    """A server whose wall clock can be stepped. Its boot clock stays right."""
+
+    def start(self, *more):
+        self.step_clock("+0")
+        # A sanitizer's library would have to be the first.
+        fake = [f"LD_PRELOAD={FAKETIME}", f"FAKETIME_TIMESTAMP_FILE={self.state}.clock", "FAKETIME_NO_CACHE=1",
+                "FAKETIME_DONT_FAKE_MONOTONIC=1", "NO_FAKE_STAT=1", "ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0"]
+        with open(self.log_path, "a") as log:
+            self.process = cluster.programs.start(["env", *fake, *self.command, *more], stderr=log)
+
+    def step_clock(self, offset):
+        """Sets the wall clock to an offset such as +1d."""
+        with open(f"{self.state}.new", "w") as file:
+            file.write(offset + "\n")
+        os.replace(f"{self.state}.new", f"{self.state}.clock")
+
+
+class ClockedCluster(cluster.Cluster):
+    """Servers whose wall clocks can be stepped."""
+
+    def member(self, folder, registry):
+        return ClockedMember(self.server, folder, registry, *self.flags)
+
+
+class Ensemble:
+    """Three ZooKeepers."""
+
+    def __init__(self, folder):
+        ports = [[cluster.programs.free_port() for _ in range(2)] for _ in range(3)]
+        peers = [f"server.{number}=127.0.0.1:{quorum}:{election}\n" for number, (quorum, election) in enumerate(ports, 1)]
+        more = "initLimit=50\nsyncLimit=25\n" + "".join(peers)
+        self.peers = [cluster.ZooKeeper(f"{folder}/{number}", more, number) for number in (1, 2, 3)]
+        cluster.patiently("the ensemble has no leader", self.leader)
+        self.hosts = ",".join(peer.hosts for peer in self.peers)
+
+    def leader(self):
+        """The leader, while the others follow it."""
+        modes = [peer.mode() for peer in self.peers]
+        return self.peers[modes.index("leader")] if sorted(modes) == ["follower", "follower", "leader"] else None
+
+    def kill(self):
+        for peer in self.peers:
+            peer.kill()
 
 
 class Drill:
@@ -47,8 +95,9 @@ class Drill:
             flags += [f"--tls_cert={cert}", f"--tls_key={key}", f"--tls_client_ca={files['ca']}"]
             self.tls = ssl.create_default_context(cafile=files["ca"])
             self.tls.load_cert_chain(cert, key)
-        self.cluster = cluster.Cluster(server, program, folder, flags=flags,
-                                       wired=scenario in ("isolated_owner", "disconnected_owner"))
+        made = ClockedCluster if scenario == "stepped_clock" else cluster.Cluster
+        self.cluster = made(server, program, folder, flags=flags, wired=scenario in ("isolated_owner", "disconnected_owner"),
+                            zookeeper=Ensemble if scenario == "killed_zookeeper_leader" else cluster.ZooKeeper)
         self.kinds = [Caller, Caller]  # of each server's callers
         if scenario in ("killed_owner", "drained_owner"):
             self.kinds += [HttpCaller, PipelinedCaller]
@@ -57,7 +106,7 @@ class Drill:
     def __enter__(self):
         self.cluster.__enter__()
         self.members, self.zookeeper = self.cluster.members, self.cluster.zookeeper
-        self.registry = f"--registry=zk://127.0.0.1:{self.zookeeper.port}/firn/drill"
+        self.registry = f"--registry=zk://{self.zookeeper.hosts}/firn/drill"
         assert self.does(*self.makes_tag)
         self.callers = [kind(member, TAG, self.calls, self.tls) for member in self.members for kind in self.kinds]
         cluster.patiently("not every server gives numbers", self.all_serve)
@@ -89,6 +138,14 @@ class Drill:
         return all(caller.answered_at < now and caller.refused and caller.refused[-1][0] > now
                    and any(reason in caller.refused[-1][1] for reason in reasons) for caller in self.callers)
 
+    def silence(self, step):
+        """The longest time between two answers to one caller, while the step runs."""
+        for caller in self.callers:
+            caller.silence = 0.0
+        step()
+        now = time.monotonic()
+        return max(max(caller.silence, now - caller.answered_at) for caller in self.callers)
+
     @staticmethod
     def lines(member, text):
         """The number of lines in the member's log that contain the text."""
@@ -102,6 +159,11 @@ class Drill:
     def does(self, *words):
         """Whether a command succeeds."""
         return self.run(*words).returncode == 0
+
+    def findings(self):
+        """What `firn doctor` and `firn audit` find, without the fixes."""
+        lines = [line for words in ("doctor", "audit") for line in self.run(words).stdout.splitlines()]
+        return [line for line in lines if re.match("(WRONG: |REFUSED|SOON|NOW|NOTE)", line)]
 
     def nothing_is_wrong(self):
         """Whether the commands for operators find no fault."""
