@@ -26,9 +26,9 @@ from order_stage import FAKETIME, STEP, TAG, TAKEOVER_S, WINDOW_S, Drill, cluste
 AWAY = ("not connected to ZooKeeper", "the registry does not acknowledge this server's renewals")
 
 
-def killed_owner(drill):
+def killed_owner(drill, times=2):
     """The owner is killed, and started again."""
-    for _ in range(2):
+    for _ in range(times):
         owner = drill.settled()
         since = time.monotonic()
         owner.signal(signal.SIGKILL)
@@ -213,12 +213,12 @@ def edited_tag(drill):
 
 def encrypted(drill):
     """The servers require TLS and certificates, also of each other; the owner is killed."""
-    killed_owner(drill)
+    killed_owner(drill, times=1)
 
 
 def first_use(drill):
     """All servers create the tag at the same time, by its first use; then the owner is killed."""
-    killed_owner(drill)
+    killed_owner(drill, times=1)
 
 
 def rolled_back(drill):
@@ -258,15 +258,15 @@ def cloned_owner(drill):
 
 def stored_in_redis(drill):
     """The ranges come from a database; the owner is killed."""
-    killed_owner(drill)
+    killed_owner(drill, times=1)
 
 
 def busy_zookeeper(drill):
     """Requests to ZooKeeper do not grow with the number of tags; calls add those for ranges of numbers."""
     def requests():
         before = drill.zookeeper.received()
-        time.sleep(4 * WINDOW_S)
-        return (drill.zookeeper.received() - before) / (4 * WINDOW_S)
+        time.sleep(2 * WINDOW_S)
+        return (drill.zookeeper.received() - before) / (2 * WINDOW_S)
     busy = requests()
     for caller in drill.callers:
         caller.stop()
