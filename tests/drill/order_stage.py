@@ -157,8 +157,9 @@ class Drill:
                               text=True)
 
     def does(self, *words):
-        """Whether a command succeeds."""
-        return self.run(*words).returncode == 0
+        """Whether a command succeeds. One for tags is repeated while ZooKeeper does not answer in time."""
+        done = cluster.again(lambda: self.run(*words)) if words[0] == "tags" else self.run(*words)
+        return done.returncode == 0
 
     def findings(self):
         """What `firn doctor` and `firn audit` find, without the fixes."""
