@@ -43,9 +43,11 @@ void TagOwners::Ended(size_t partition) {
 }
 
 // Asks each owner once a window, also if no call needs its numbers, so that all servers know
-// whether they reach it. And asks those that cannot reach this server.
+// whether they reach it, and whether its tenure is valid. And asks those that cannot reach this
+// server.
 void TagOwners::Probe() {
   std::map<std::string, PeerTake> takes;  // by address
+  std::map<std::string, std::shared_ptr<Tenant>> tenants;
   for (const std::string& address : owners_.listed_by()) {
     takes[address] = {
         .secret = Nonce().text(), .tag = {}, .form = {}, .tls = owners_.TlsOf(address)};
@@ -56,20 +58,26 @@ void TagOwners::Probe() {
       if (owner.kind != Holding::Kind::kOther || owner.secret.zero()) continue;
       takes[owner.address] = {
           .secret = owner.secret.text(), .tag = {}, .form = {}, .tls = owner.tls};
+      tenants[owner.address] = TenantLocked(owner.secret);
     }
   }
   for (const auto& [address, take] : takes) {
     setup_.ask(
-        address, take, [] { return 1; }, [](const Result<Range>&) {});
+        address, take, [] { return 1; },
+        [tenant = tenants[address]](const Result<Range>& answer) {
+          if (tenant == nullptr || (answer.ok() && answer->empty())) return;
+          tenant->said = answer.ok() ? Tenant::Said::kValid : Tenant::Said::kOver;
+        });
   }
 }
 
 void TagOwners::Tick(BootMs now) {
   if (!wanted_) return;
-  if (setup_.unreachable) owners_.Report(setup_.unreachable());
+  const std::string unreachable = setup_.unreachable ? setup_.unreachable() : "";
+  owners_.Report(unreachable);
   owners_.Tick(now);
   if (setup_.unreachable && now >= probe_at_) {
-    probe_at_ = now + Beat::kWindow;
+    probe_at_ = now + (KnowsAll() ? Beat::kWindow : Beat::kWindow / 4);
     Probe();
   }
   handed_over_ = owners_.handed_over();
@@ -90,16 +98,55 @@ void TagOwners::Tick(BootMs now) {
     }
     holdings_[i] = std::move(holding);
   }
+  unreachable_ = unreachable;
+  for (size_t i = 0; i < kPartitions; ++i) known_[i] = IsConfirmedLocked(holdings_[i], now);
+  std::erase_if(tenants_, [this](const auto& tenant) {
+    return std::ranges::find(holdings_, tenant.first, &Holding::secret) == holdings_.end();
+  });
+  is_valid_ = owners_.is_valid();
   secret_ = owners_.secret();
   trouble_ = owners_.trouble();
 }
 
+// Returns whether this server owns the partition, or its owner has confirmed its tenure and is
+// reachable. A tenure that is new to this server counts as confirmed by the registry.
+bool TagOwners::IsConfirmedLocked(const Holding& owner, BootMs now) {
+  if (owner.kind == Holding::Kind::kHere) return true;
+  if (owner.kind != Holding::Kind::kOther || owner.secret.zero()) return false;
+  std::shared_ptr<Tenant>& tenant = tenants_[owner.secret];
+  if (tenant == nullptr) tenant = std::make_shared<Tenant>(now + kConfirmedFor);
+  switch (tenant->said.exchange(Tenant::Said::kNothing)) {
+    case Tenant::Said::kNothing:
+      break;
+    case Tenant::Said::kValid:
+      tenant->until = now + kConfirmedFor;
+      break;
+    case Tenant::Said::kOver:
+      tenant->until = now;
+      break;
+  }
+  return now < tenant->until && !Lists(unreachable_, owner.address);
+}
+
+std::shared_ptr<TagOwners::Tenant> TagOwners::TenantLocked(const Nonce& secret) const {
+  const auto found = tenants_.find(secret);
+  return found == tenants_.end() ? nullptr : found->second;
+}
+
+// Returns whether every partition that has another server as its owner is known.
+bool TagOwners::KnowsAll() const {
+  const std::lock_guard lock(mutex_);
+  for (size_t i = 0; i < kPartitions; ++i) {
+    if (holdings_[i].kind == Holding::Kind::kOther && !known_[i]) return false;
+  }
+  return true;
+}
+
 std::string TagOwners::Trouble(const std::string& tag) const {
-  std::unique_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   if (!trouble_.empty()) return trouble_;
-  const std::string address = holdings_[PartitionOf(tag)].address;
-  lock.unlock();
-  const bool lost = !address.empty() && setup_.unreachable && Lists(setup_.unreachable(), address);
+  const std::string& address = holdings_[PartitionOf(tag)].address;
+  const bool lost = !address.empty() && Lists(unreachable_, address);
   return lost ? "this server cannot reach " + address : "";
 }
 
@@ -114,8 +161,14 @@ void TagOwners::Take(const TagDefinition& tag, Count count, RangeSource::TakeDon
   const std::string address = owner.address;
   PeerTake take{
       .secret = owner.secret.text(), .tag = tag.name, .form = FormOf(tag), .tls = owner.tls};
+  const std::shared_ptr<Tenant> tenant = TenantLocked(owner.secret);
   lock.unlock();
-  setup_.ask(address, std::move(take), std::move(count), std::move(done));
+  setup_.ask(address, std::move(take), std::move(count),
+             [tenant, done = std::move(done)](const Result<Range>& answer) {
+               const bool gives = answer.ok() && !answer->empty();
+               if (gives && tenant != nullptr) tenant->said = Tenant::Said::kValid;
+               done(answer);
+             });
 }
 
 Result<Range> TagOwners::TakeFor(const PeerTake& take) {
@@ -125,6 +178,10 @@ Result<Range> TagOwners::TakeFor(const PeerTake& take) {
     return NotFound(Cat("its owner's address leads to ", setup_.address,
                         ", which is not the owner: it has just started, or two servers have the "
                         "same --advertise address"));
+  }
+  if (take.tag.empty()) {
+    if (is_valid_) return kConfirmed;
+    return Unavailable(Cat("its owner ", setup_.address, " could not renew its beat in time"));
   }
   const auto served = served_.find(take.tag);
   const std::shared_ptr<OwnedNumbers> own =
@@ -149,7 +206,9 @@ TagOwner TagOwners::OwnerOf(const std::string& tag) const {
 }
 
 TagOwner TagOwners::OwnerLocked(const std::string& tag) const {
-  const Holding& owner = holdings_[PartitionOf(tag)];
+  const size_t partition = PartitionOf(tag);
+  if (!known_[partition]) return {};
+  const Holding& owner = holdings_[partition];
   return {owner.kind == Holding::Kind::kHere ? setup_.address : owner.address, owner.since};
 }
 

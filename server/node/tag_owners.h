@@ -32,7 +32,8 @@ struct OwnersSetup {
   std::function<void()> stop{};
 };
 
-// The owner of a tag's numbers.
+// The owner of a tag's numbers. It is unknown if this server cannot reach it, or if it has not
+// confirmed its tenure lately: the registry's node names an owner also while none may take numbers.
 struct TagOwner {
   std::string address{};  // empty: unknown
   WallMs since{};         // by the registry's clock; 0: unknown
@@ -82,13 +83,28 @@ class TagOwners final : public OwnerLink {
     if (setup_.stop) setup_.stop();
   }
 
-  // Answers another server's take, as OwnerLink::Take.
+  // Answers another server's take, as OwnerLink::Take. A take without a tag asks whether this
+  // server's tenure is valid; the answer is then kConfirmed.
   Result<Range> TakeFor(const PeerTake& take);
 
   TagOwner OwnerOf(const std::string& tag) const;
   OwnersReport report() const;
 
+  static constexpr Range kConfirmed{0, 1};  // not a number of a tag
+  // Time for which a confirmation counts. Owners are asked once a window.
+  static constexpr Milliseconds kConfirmedFor = 2 * Beat::kWindow;
+
  private:
+  // What another server's tenure has answered.
+  struct Tenant {
+    enum class Said { kNothing, kValid, kOver };
+
+    explicit Tenant(BootMs valid_until) : until(valid_until) {}
+
+    std::atomic<Said> said = Said::kNothing;  // since the last Tick; set on any thread
+    BootMs until;  // counts as valid until then, unless it is unreachable
+  };
+
   struct Served {
     std::string form;
     std::weak_ptr<OwnedNumbers> own;
@@ -96,7 +112,10 @@ class TagOwners final : public OwnerLink {
 
   void Ended(size_t partition);
   void Probe();
+  bool KnowsAll() const;
   TagOwner OwnerLocked(const std::string& tag) const;
+  bool IsConfirmedLocked(const Holding& owner, BootMs now);
+  std::shared_ptr<Tenant> TenantLocked(const Nonce& secret) const;
 
   const OwnersSetup setup_;
   Owners owners_;
@@ -106,7 +125,11 @@ class TagOwners final : public OwnerLink {
   mutable std::mutex mutex_;              // guards the members below
   std::map<std::string, Served> served_;  // by tag
   std::array<Holding, kPartitions> holdings_{};
+  std::array<bool, kPartitions> known_{};             // see TagOwner
+  std::map<Nonce, std::shared_ptr<Tenant>> tenants_;  // owners of holdings_, by secret
+  std::string unreachable_;                           // addresses, at the last Tick
   Nonce secret_;
+  bool is_valid_ = false;  // this server's tenure
   std::string trouble_;
   OwnersReport counts_;
 };

@@ -26,10 +26,6 @@ class FetchGate {
 
   bool open(BootMs now) const { return !in_flight_ && now >= retry_at_; }
   bool in_flight() const { return in_flight_; }
-  // Returns whether a request has been permitted for `time` and none was made.
-  bool idle_for(Milliseconds time, BootMs now) const {
-    return !in_flight_ && now - retry_at_ >= time;
-  }
 
   void Began(BootMs now);
   void Succeeded();

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "common/base/cat.h"
+
 namespace firn {
 
 Result<std::shared_ptr<Ordered>> Ordered::Make(const TagDefinition& tag, const RangedParts& parts,
@@ -72,8 +74,23 @@ void Ordered::Adjust(const TagDefinition& tag) {
 bool Ordered::Tick(BootMs now) {
   source_->Continue();
   const bool owner = own_->Tick(now), line = Unbuffered::Tick(now);
-  if (own_->owns() || source_->knows_owner(own_->tag())) ForgetTrouble(now);
+  if (has_owner()) {
+    unowned_since_.reset();
+    RetryIfIdle(now);
+  } else if (!unowned_since_) {
+    unowned_since_ = now;
+  }
+  unowned_ = unowned_since_ && now - *unowned_since_ >= OwnerSource::kHold;
   return owner || line;
+}
+
+std::optional<Refusal> Ordered::WhyNot() const {
+  if (own_->owns()) return own_->WhyNot();
+  std::optional<Refusal> why = Unbuffered::WhyNot();
+  if (why || !lacks_owner()) return why;
+  return Refusal{Reason::kStoreDown,
+                 Cat("there are no numbers in memory, and none arrive: ", source_->WhyNone(tag())),
+                 100, true};
 }
 
 void Ordered::Abandon() {
@@ -92,7 +109,11 @@ SegmentStatus Ordered::status() const {
   status.failures += line.failures;
   status.wasted += line.wasted;
   status.per_second = std::max(status.per_second, line.per_second);
-  if (!own_->owns()) status.trouble = line.trouble;
+  if (own_->owns()) return status;
+  status.trouble = line.trouble;
+  if (status.trouble.empty() && lacks_owner()) {
+    status.trouble = Unavailable(source_->WhyNone(tag())).ToString();
+  }
   return status;
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
+#include <optional>
 
 #include "server/issue/segment/owner_source.h"
 #include "server/issue/segment/unbuffered.h"
@@ -37,9 +39,9 @@ class Ordered final : public Unbuffered {
   int64_t NextAtLeast() const override {
     return std::max(own_->NextAtLeast(), Unbuffered::NextAtLeast());
   }
-  std::optional<Refusal> WhyNot() const override {
-    return own_->owns() ? own_->WhyNot() : Unbuffered::WhyNot();
-  }
+  // At a server that does not own the tag's numbers, the answer to the last request counts, if it
+  // was an error. Otherwise there is no refusal while this server knows an owner.
+  std::optional<Refusal> WhyNot() const override;
 
   void Close() override;
   void Stop() override;
@@ -57,8 +59,14 @@ class Ordered final : public Unbuffered {
   // If this server owns the tag's numbers, adds numbers from its memory to the call.
   void TakeOwn(IssueCall& call);
 
+  bool has_owner() const { return own_->owns() || source_->knows_owner(tag()); }
+  // Returns whether a call would be refused because this server has known no owner for kHold.
+  bool lacks_owner() const { return unowned_ && !has_owner(); }
+
   const std::shared_ptr<OwnedNumbers> own_;
   const std::shared_ptr<OwnerSource> source_;
+  std::optional<BootMs> unowned_since_{};  // first Tick without an owner; Tick only
+  std::atomic<bool> unowned_ = false;      // that is at least kHold ago
 };
 
 }  // namespace firn

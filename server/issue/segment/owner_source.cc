@@ -74,18 +74,22 @@ void OwnerSource::Settle(uint64_t ask, Result<Range> answer) {
   const bool below = answer.ok() && answer->begin < request_->tag.start.value_or(1);
   if (below || (answer.ok() && answer->empty()) || answer.code() == Code::kNotFound) {
     if (clock_.Boot() - request_->since < kHold && !closed_) return;
-    const std::string& tag = request_->tag.name;
-    std::string trouble = owner_.Trouble(tag);
-    if (trouble.empty() && !answer.ok()) trouble = answer.status().message();
-    answer = Unavailable(Cat(owner_.Knows(tag)
-                                 ? "the owner of this tag's numbers has given none for two seconds"
-                                 : "no server has owned the tag's numbers for two seconds",
-                             trouble.empty() ? "" : ": ", trouble));
+    answer = Unavailable(
+        WhyNone(request_->tag.name, answer.ok() ? std::string() : answer.status().message()));
   }
   const TakeDone done = std::move(request_->done);
   request_.reset();
   lock.unlock();
   done(std::move(answer));
+}
+
+std::string OwnerSource::WhyNone(const std::string& tag, const std::string& reason) const {
+  std::string trouble = owner_.Trouble(tag);
+  if (trouble.empty()) trouble = reason;
+  return Cat(owner_.Knows(tag)
+                 ? "the owner of this tag's numbers has given none for two seconds"
+                 : "no owner of this tag's numbers has answered this server for two seconds",
+             trouble.empty() ? "" : ": ", trouble);
 }
 
 }  // namespace firn

@@ -32,7 +32,8 @@ class OwnerLink {
   // Returns a number that changes whenever the tag's partition gets another owner.
   virtual int64_t ChangeOf(const std::string& tag) const = 0;
 
-  // Returns whether this server knows the owner of the tag's partition.
+  // Returns whether this server owns the tag's partition, or knows its owner and has lately learnt
+  // that the owner may take numbers and can be reached.
   virtual bool Knows(const std::string& tag) const = 0;
   // Returns why this server owns no numbers, or cannot reach the tag's owner; empty: unknown.
   virtual std::string Trouble(const std::string& tag) const = 0;
@@ -63,6 +64,8 @@ class OwnerSource final : public RangeSource, public std::enable_shared_from_thi
   bool permits_no_buffer() const override { return true; }
 
   bool knows_owner(const std::string& tag) const { return owner_.Knows(tag); }
+  // Returns why requests have got no numbers for kHold. `reason`: if OwnerLink::Trouble has none.
+  std::string WhyNone(const std::string& tag, const std::string& reason = {}) const;
 
   // Ends the request in progress as soon as possible, and all later ones.
   void Close();

@@ -61,7 +61,8 @@ void Unbuffered::ForgetLocked(uint64_t ticket) {
   waiting_.erase(found);
 }
 
-// Requests numbers for all waiting calls, up to kCountMax.
+// Requests numbers for all waiting calls, up to kCountMax. Requests one if no call waits: in
+// RetryIfIdle, or if all callers have left.
 int64_t Unbuffered::AskLocked() {
   asked_ = 0;
   int64_t size = 0;
@@ -70,12 +71,12 @@ int64_t Unbuffered::AskLocked() {
     size += ticket.count;
     ++asked_;
   }
-  return size;
+  return std::max<int64_t>(size, 1);
 }
 
 int64_t Unbuffered::CountAll() {
   const Lock lock(mutex_);
-  return std::max<int64_t>(AskLocked(), 1);  // 0 if all callers have left
+  return AskLocked();
 }
 
 // Rules 2 and 3.
@@ -100,9 +101,10 @@ Status Unbuffered::FailedLocked(Status why, BootMs) {
   return why;
 }
 
-void Unbuffered::ForgetTrouble(BootMs now) {
-  const Lock lock(mutex_);
-  if (waiting_.empty() && gate_.idle_for(kKeep, now)) gate_.Succeeded();
+void Unbuffered::RetryIfIdle(BootMs now) {
+  Lock lock(mutex_);
+  if (closed_ || !waiting_.empty() || gate_.trouble().ok() || !gate_.open(now)) return;
+  Fetch(std::move(lock), now);
 }
 
 bool Unbuffered::TickLocked(BootMs now) {

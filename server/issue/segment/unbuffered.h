@@ -44,8 +44,9 @@ class Unbuffered : public RangedStrategy {
   // includes all these calls; it must not have been sent yet.
   int64_t CountAll();
 
-  // Forgets the last request's failure if no call has waited for kKeep.
-  void ForgetTrouble(BootMs now);
+  // If the last request failed and no call waits, requests one number as soon as that is permitted.
+  // The number is wasted. Only a request can find out that the source gives numbers again.
+  void RetryIfIdle(BootMs now);
 
  private:
   struct Ticket {

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -30,18 +31,20 @@ class TagOwnersTest : public testing::Test {
         : address(std::move(name)),
           link(test.tree_),
           entropy(seed),
-          owners(link, entropy,
-                 {.address = address,
-                  .ask =
-                      [&test](const std::string& at, PeerTake take, const OwnerLink::Count& count,
-                              const RangeSource::TakeDone& done) {
-                        take.count = count();
-                        (take.tag.empty() ? test.probe_ : test.last_take_) = take;
-                        const auto asked = test.servers_.find(at);
-                        done(asked == test.servers_.end() ? Range{}
-                                                          : asked->second->owners.TakeFor(take));
-                      },
-                  .unreachable = [&test, this] { return test.unreachable_[address]; }}),
+          owners(
+              link, entropy,
+              {.address = address,
+               .ask =
+                   [&test, this](const std::string& at, PeerTake take,
+                                 const OwnerLink::Count& count, const RangeSource::TakeDone& done) {
+                     take.count = count();
+                     (take.tag.empty() ? test.probe_ : test.last_take_) = take;
+                     const auto asked = test.servers_.find(at);
+                     const bool reaches =
+                         asked != test.servers_.end() && !Lists(test.unreachable_[address], at);
+                     done(reaches ? asked->second->owners.TakeFor(take) : Range{});
+                   },
+               .unreachable = [&test, this] { return test.unreachable_[address]; }}),
           tag(*Ordered::Make(Definition(), {test.ledger_, test.clock_, entropy, {}},
                              owners.TermOf("order"), owners)) {
       link.OnSession([](SessionEvent) {});
@@ -77,7 +80,9 @@ class TagOwnersTest : public testing::Test {
     for (const BootMs until = clock_.Boot() + time; clock_.Boot() < until;) {
       clock_.Advance(Milliseconds(10));
       for (const auto& [address, server] : servers_) {
-        while (server->link.Dispatch(Milliseconds(0)) > 0) server->owners.Tick(clock_.Boot());
+        const bool reads = !cut_off_.contains(address);
+        while (reads && server->link.Dispatch(Milliseconds(0)) > 0)
+          server->owners.Tick(clock_.Boot());
         server->owners.Tick(clock_.Boot());
         server->tag->Tick(clock_.Boot());
       }
@@ -108,6 +113,7 @@ class TagOwnersTest : public testing::Test {
   ScriptedSource ledger_;
   PeerTake last_take_, probe_;
   std::map<std::string, std::string> unreachable_;  // by server
+  std::set<std::string> cut_off_;                   // from the registry
   std::map<std::string, std::unique_ptr<Server>> servers_;
 };
 
@@ -176,8 +182,7 @@ TEST_F(TagOwnersTest, TakesOnlyForServersThatKnowTheTenureAndTheForm) {
 TEST_F(TagOwnersTest, AsksTheOwnersEvenIfNoCallWaits) {
   Pass(Milliseconds(9'000));
   const auto [owner, other] = Roles();
-  EXPECT_EQ(owner->owners.TakeFor(probe_).status().message(),
-            "its owner " + owner->address + " does not serve it");
+  EXPECT_EQ(*owner->owners.TakeFor(probe_), TagOwners::kConfirmed);
   EXPECT_EQ(owner->owners.report().answered, 0U);
 }
 
@@ -203,6 +208,77 @@ TEST_F(TagOwnersTest, OwnsNothingWhileTheRegistryDoesNotAnswer) {
   while (owner.link.Dispatch(Milliseconds(0)) > 0) owner.owners.Tick(clock_.Boot());
   EXPECT_EQ(owner.owners.OwnerOf("order").address, owner.address);
   EXPECT_EQ(owner.owners.report().taken_over, taken) << "the same term continues";
+}
+
+// All screens show these values.
+void ExpectKnown(const TagOwners& owners, const Ordered& tag, bool known) {
+  const TagOwner owner = owners.OwnerOf("order");
+  EXPECT_EQ(!owner.address.empty(), known);
+  EXPECT_EQ(owner.since != WallMs(), known);
+  EXPECT_EQ(owners.Knows("order"), known);
+  EXPECT_EQ(!owners.report().tags.at("order").empty(), known);
+  EXPECT_EQ(tag.WhyNot().has_value(), !known);
+  EXPECT_EQ(tag.status().trouble.empty(), known);
+}
+
+TEST_F(TagOwnersTest, NoServerKnowsAnOwnerWhileTheRegistryIsUnreachable) {
+  for (const bool called : {false, true}) {
+    Pass(Milliseconds(9'000));
+    for (const auto& [address, server] : servers_) {
+      if (called) One(*server);
+      ExpectKnown(server->owners, *server->tag, true);
+      cut_off_.insert(address);
+    }
+    Pass(Milliseconds(10'000));
+    IssueCall call;
+    if (called) {
+      call.Begin({.count = 1});
+      Server& other = *Roles().second;
+      EXPECT_EQ(other.tag->Issue(call), Verdict::kWait);
+      Pass(Milliseconds(3'000));
+      other.tag->TakeBack(call);
+    }
+    for (int second = 0; second < 20; ++second) {
+      Pass(Milliseconds(1'000));
+      for (const auto& [address, server] : servers_) {
+        ExpectKnown(server->owners, *server->tag, false);
+        EXPECT_NE(server->owners.Trouble("order"), "");
+      }
+    }
+    cut_off_.clear();
+    Pass(Milliseconds(9'000));
+    for (const auto& [address, server] : servers_) {
+      ExpectKnown(server->owners, *server->tag, true);
+    }
+  }
+}
+
+TEST_F(TagOwnersTest, AServerThatIsCutOffFromTheRegistryKnowsAnOwnerThatAnswers) {
+  Pass(Milliseconds(9'000));
+  const auto [owner, other] = Roles();
+  cut_off_.insert(other->address);
+  int64_t last = 0;
+  for (int second = 0; second < 60; ++second) {
+    Pass(Milliseconds(1'000));
+    ExpectKnown(other->owners, *other->tag, true);
+    EXPECT_EQ(other->owners.OwnerOf("order").address, owner->address);
+    if (second % 20 != 0) continue;
+    const int64_t number = One(*other);
+    EXPECT_GT(number, last);
+    last = number;
+  }
+}
+
+TEST_F(TagOwnersTest, AnUnreachableOwnerIsNotKnown) {
+  Pass(Milliseconds(9'000));
+  const auto [owner, other] = Roles();
+  unreachable_[other->address] = owner->address;
+  Pass(OwnerSource::kHold + Milliseconds(100));
+  ExpectKnown(other->owners, *other->tag, false);
+  EXPECT_EQ(other->owners.Trouble("order"), "this server cannot reach " + owner->address);
+  unreachable_.clear();
+  Pass(Milliseconds(100));
+  ExpectKnown(other->owners, *other->tag, true);
 }
 
 TEST_F(TagOwnersTest, AProgramThatOthersCannotReachTakesNoPart) {

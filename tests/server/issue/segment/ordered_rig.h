@@ -34,7 +34,7 @@ class ScriptedLink final : public OwnerLink {
     if (prompt) Answer();
   }
   int64_t ChangeOf(const std::string&) const override { return change; }
-  bool Knows(const std::string&) const override { return owner != nullptr; }
+  bool Knows(const std::string&) const override { return owner != nullptr && confirms; }
   std::string Trouble(const std::string&) const override { return trouble; }
   void Send() { takes.front().sent = takes.front().count(); }
   void Answer() {
@@ -45,7 +45,8 @@ class ScriptedLink final : public OwnerLink {
     take.done(owner == nullptr ? Result<Range>(Range{}) : owner->Take(take.sent));
   }
 
-  OwnedNumbers* owner = nullptr;
+  OwnedNumbers* owner = nullptr;  // named by the registry, even if its window is over
+  bool confirms = true;           // it has confirmed its tenure lately, so it is known
   int64_t change = 0;
   bool sends = true, prompt = true;  // at once
   bool out_of_memory = false;
@@ -86,6 +87,9 @@ class OrderedServers {
   void Pass(Milliseconds time) {
     clock_.Advance(time);
     for (Server& server : servers_) server.tag->Tick(clock_.Boot());
+  }
+  void PassSlowly(Milliseconds time) {
+    for (const BootMs until = clock_.Boot() + time; clock_.Boot() < until;) Pass(Milliseconds(10));
   }
   void AnswerAll() {
     while (!ledger_.questions.empty()) ledger_.Answer();

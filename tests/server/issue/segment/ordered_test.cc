@@ -200,31 +200,6 @@ TEST_F(OrderedTest, AClosedTagEndsItsRequestAtOnce) {
   }
 }
 
-TEST_F(OrderedTest, AServerIsReadyAgainOnceAnOwnerIsKnown) {
-  second_.link.trouble = "the cluster is frozen";
-  EXPECT_EQ(Ask(second_), Verdict::kWait);
-  Pass(Milliseconds(5'000));
-  EXPECT_TRUE(second_.tag->WhyNot().has_value());
-  EXPECT_EQ(second_.tag->status().trouble,
-            "unavailable: no server has owned the tag's numbers for two seconds: the cluster is "
-            "frozen");
-  Own(first_);
-  EXPECT_TRUE(second_.tag->WhyNot().has_value());
-  Pass(Milliseconds(5'000));
-  EXPECT_EQ(second_.tag->WhyNot(), std::nullopt);
-  EXPECT_EQ(second_.tag->status().trouble, "");
-}
-
-TEST_F(OrderedTest, AFormerOwnerHasNoTrouble) {
-  Own(first_);
-  EXPECT_EQ(Ask(first_), Verdict::kWait);
-  Leave(first_);
-  Own(second_);
-  AnswerAll();
-  EXPECT_EQ(first_.tag->status().trouble, "");
-  EXPECT_EQ(first_.tag->own()->status().trouble, "");
-}
-
 TEST_F(OrderedTest, ATakeServesOnlyCallsThatHadBegun) {
   Own(first_);
   EXPECT_EQ(One(first_), 1);
