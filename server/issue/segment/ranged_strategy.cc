@@ -100,6 +100,7 @@ void RangedStrategy::OnTaken(const Result<Range>& taken) {
     gate_.Succeeded();
   } else {
     ++counts_.failures;
+    handed_over_ = false;
     gate_.Failed(FailedLocked(std::move(kept), now), now);
   }
   if (stopped_) return GiveBack(std::move(lock));

@@ -109,5 +109,18 @@ TEST_F(OrderedTroubleTest, AFormerOwnerHasNoTrouble) {
   EXPECT_EQ(first_.tag->own()->status().trouble, "");
 }
 
+TEST_F(OrderedTroubleTest, AFailedRequestOfAnEarlierTermDoesNotHideALaterDrop) {
+  Own(first_);
+  EXPECT_EQ(Ask(first_), Verdict::kWait);
+  Leave(first_);
+  ledger_.Fail(Unknown("no answer"));
+  Own(first_);
+  PassSlowly(Milliseconds(200));
+  ASSERT_EQ(ledger_.questions.size(), 1U);
+  first_.tag->own()->Drop("the registry has gone back in time");
+  AnswerAll();
+  EXPECT_THAT(first_.tag->own()->status().trouble, testing::HasSubstr("were dropped meanwhile"));
+}
+
 }  // namespace
 }  // namespace firn
