@@ -200,6 +200,28 @@ TEST_F(OrderedTest, AClosedTagEndsItsRequestAtOnce) {
   }
 }
 
+TEST_F(OrderedTest, ACallGetsNoNumberBelowAStartThatTheOwnerHasNotReadYet) {
+  Own(first_);
+  EXPECT_EQ(One(first_), 1);
+  TagDefinition raised = definition_;
+  raised.start = 1'000;
+  second_.tag->Adjust(raised);
+  EXPECT_EQ(Ask(second_), Verdict::kWait);
+  for (int i = 0; i < 20; ++i) {
+    AnswerAll();
+    Pass(Milliseconds(10));
+    EXPECT_EQ(second_.tag->Issue(call_), Verdict::kWait);
+  }
+  first_.tag->Adjust(raised);
+  ledger_.next = 1'000;
+  for (int i = 0; i < 20 && second_.tag->Issue(call_) != Verdict::kIssued; ++i) {
+    AnswerAll();
+    Pass(Milliseconds(10));
+  }
+  ASSERT_EQ(call_.missing(), 0) << call_.refusal();
+  EXPECT_GE(call_.runs()[0].first, 1'000);
+}
+
 TEST_F(OrderedTest, ATakeServesOnlyCallsThatHadBegun) {
   Own(first_);
   EXPECT_EQ(One(first_), 1);
