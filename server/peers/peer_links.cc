@@ -71,20 +71,47 @@ class SocketFactory : public transport::TSSLSocketFactory {
 
 }  // namespace
 
+// Its thread shares it, because Stop does not wait for a name to be resolved, which may take long.
 class PeerLinks::Link {
   using Steady = std::chrono::steady_clock;
 
  public:
-  Link(std::string address, const std::optional<PeerTls>& tls, Milliseconds silent)
-      : address_(std::move(address)), tls_(tls), silent_(silent), thread_([this] { Run(); }) {}
+  Link(std::string address, std::optional<PeerTls> tls, Milliseconds silent)
+      : address_(std::move(address)), tls_(std::move(tls)), silent_(silent) {}
 
-  ~Link() {
+  // Returns a link that is stopped when the last copy of the pointer is destroyed.
+  static std::shared_ptr<Link> Start(std::string address, const std::optional<PeerTls>& tls,
+                                     Milliseconds silent) {
+    auto link = std::make_shared<Link>(std::move(address), tls, silent);
+    link->thread_ = std::thread([link] { link->Run(); });
+    return {link.get(), [link](Link*) {
+              link->BeginStop();
+              link->EndStop();
+            }};
+  }
+
+  void BeginStop() {
     {
       const std::lock_guard lock(mutex_);
-      stopped_ = true;
+      if (!std::exchange(stopped_, true)) stopped_at_ = Steady::now();
     }
-    arrived_.notify_one();
-    thread_.join();
+    arrived_.notify_all();
+  }
+
+  // After BeginStop. Takes are not answered after the return. If the thread is still connecting, it
+  // ends later.
+  void EndStop() {
+    std::unique_lock lock(mutex_);
+    while (!ended_ && !(connecting_ && Steady::now() - stopped_at_ >= kStop)) {
+      arrived_.wait_for(lock, kPause);
+    }
+    const bool ended = ended_;
+    lock.unlock();
+    if (ended) {
+      thread_.join();
+    } else {
+      thread_.detach();
+    }
   }
 
   // Returns false if the queue is full.
@@ -129,6 +156,9 @@ class PeerLinks::Link {
       }
       if (!served) Pause();
     }
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    arrived_.notify_all();
   }
 
   // Waits for takes, and answers them. Returns false after a failure.
@@ -198,7 +228,7 @@ class PeerLinks::Link {
     const bool reused = peer_ != nullptr;
     const size_t count = errands.size();
     try {
-      if (!reused) Connect();
+      if (!reused && !Connect()) return false;
       for (const Errand& errand : errands) {
         wire::OwnedTake take;
         take.__set_secret(errand.take.secret);
@@ -242,7 +272,26 @@ class PeerLinks::Link {
     framed_.reset();
   }
 
-  void Connect() {
+  // Returns false if the link is stopped: then it may not answer takes any more.
+  bool Connect() {
+    if (!SetConnecting(true)) return false;
+    try {
+      Open();
+    } catch (...) {
+      if (!SetConnecting(false)) return false;
+      throw;
+    }
+    return SetConnecting(false);
+  }
+
+  // Returns false if the link is stopped.
+  bool SetConnecting(bool connecting) {
+    const std::lock_guard lock(mutex_);
+    connecting_ = connecting && !stopped_;
+    return !stopped_;
+  }
+
+  void Open() {
     const Result<Endpoint> at = Endpoint::Parse(address_);
     if (!at.ok()) throw transport::TTransportException(at.status().message());
     std::shared_ptr<transport::TSocket> socket;
@@ -264,7 +313,7 @@ class PeerLinks::Link {
   }
 
   const std::string address_;
-  const std::optional<PeerTls>& tls_;
+  const std::optional<PeerTls> tls_;
   const Milliseconds silent_;
   std::shared_ptr<transport::TFramedTransport> framed_;  // of peer_
   std::unique_ptr<wire::PeerClientT<Protocol>> peer_;    // null: not connected
@@ -279,7 +328,10 @@ class PeerLinks::Link {
   Steady::time_point served_at_ = Steady::now();  // end of the last attempt
   Steady::time_point heard_at_;  // while serving_: the last answer, or the attempt's beginning
   bool stopped_ = false;
-  std::thread thread_;  // last, because it uses the other members
+  Steady::time_point stopped_at_;
+  bool connecting_ = false;
+  bool ended_ = false;  // Run has ended
+  std::thread thread_;  // not guarded: Start, EndStop
 };
 
 PeerLinks::PeerLinks(std::optional<PeerTls> tls, Milliseconds kept, Milliseconds silent)
@@ -289,7 +341,7 @@ PeerLinks::~PeerLinks() { Stop(); }
 
 void PeerLinks::Take(const std::string& address, PeerTake take, OwnerLink::Count count,
                      RangeSource::TakeDone done) {
-  std::vector<std::unique_ptr<Link>> idle;  // destroyed after the lock is released
+  std::vector<std::shared_ptr<Link>> idle;  // destroyed after the lock is released
   try {
     const std::lock_guard lock(mutex_);
     auto link = links_.find(address);
@@ -298,7 +350,7 @@ void PeerLinks::Take(const std::string& address, PeerTake take, OwnerLink::Count
         if (one->second->IsIdle(kept_)) idle.push_back(std::move(one->second));
         one = one->second == nullptr ? links_.erase(one) : std::next(one);
       }
-      link = links_.emplace(address, std::make_unique<Link>(address, tls_, silent_)).first;
+      link = links_.emplace(address, Link::Start(address, tls_, silent_)).first;
       lacks_thread_ = false;
     }
     if (link != links_.end() && link->second->Queue(take, count, done)) return;
@@ -322,12 +374,13 @@ std::string PeerLinks::Unreachable() {
   return addresses;
 }
 
-// Joins the threads after it has released the lock, because an answer may need the lock for the
+// Waits for the threads after it has released the lock, because an answer may need the lock for the
 // next take.
 void PeerLinks::Stop() {
-  std::map<std::string, std::unique_ptr<Link>> links;
+  std::map<std::string, std::shared_ptr<Link>> links;
   const std::lock_guard lock(mutex_);
   stopped_ = true;
+  for (const auto& [address, link] : links_) link->BeginStop();
   links.swap(links_);
 }
 

@@ -45,6 +45,9 @@ class PeerLinks {
   // When a new address is needed, links that have been idle for at least this long are closed.
   static constexpr Milliseconds kKept{60'000};
   static constexpr Milliseconds kRecent{6'000};
+  // Maximum time for which Stop waits for a thread that resolves a name or connects. The thread
+  // then ends by itself, without an answer to a take.
+  static constexpr Milliseconds kStop{1'000};
   static constexpr size_t kQueueMax = 10'000;  // per link; further takes get an empty range at once
 
   explicit PeerLinks(std::optional<PeerTls> tls, Milliseconds kept = kKept,
@@ -60,7 +63,7 @@ class PeerLinks {
   // kRecent, or at which a take has waited for an answer for kSilent.
   std::string Unreachable();
 
-  // Ends the threads. Later takes get an empty range.
+  // Ends the threads. Unanswered takes are dropped, and later ones get an empty range.
   void Stop();
 
  private:
@@ -69,7 +72,7 @@ class PeerLinks {
   const std::optional<PeerTls> tls_;
   const Milliseconds kept_, silent_;
   std::mutex mutex_;                                    // guards the members below
-  std::map<std::string, std::unique_ptr<Link>> links_;  // by address
+  std::map<std::string, std::shared_ptr<Link>> links_;  // by address
   bool stopped_ = false;
   bool lacks_thread_ = false;  // the last new link got no thread, which was logged
 };

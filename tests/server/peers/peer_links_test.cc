@@ -6,10 +6,13 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <netdb.h>
 #include <pthread.h>
 
 #include "common/log/log.h"
@@ -17,6 +20,29 @@
 #include "tests/server/front/issuing_fixture.h"
 #include "tests/support/process.h"
 #include "tests/support/tls_authority.h"
+
+namespace firn {
+namespace {
+
+constexpr std::string_view kSlowName = "slow.invalid";
+std::atomic<int> resolving = 0;
+std::atomic<bool> resolves = false;  // it ends
+
+}  // namespace
+}  // namespace firn
+
+// Replaces the C library's function.
+int getaddrinfo(const char* name, const char* service, const addrinfo* hints, addrinfo** found) {
+  if (name != nullptr && name == firn::kSlowName) {
+    ++firn::resolving;
+    while (!firn::resolves) firn::SleepFor(firn::Milliseconds(1));
+    --firn::resolving;
+    return EAI_NONAME;
+  }
+  static const auto real =
+      reinterpret_cast<decltype(&getaddrinfo)>(dlsym(RTLD_NEXT, "getaddrinfo"));
+  return real(name, service, hints, found);
+}
 
 namespace firn {
 namespace {
@@ -192,6 +218,19 @@ TEST_F(ImpatientPeerLinksTest, NamesAnOwnerThatStaysSilent) {
 TEST_F(PeerLinksTest, AnswersTakesAfterItsEnd) {
   links_.Stop();
   EXPECT_EQ(*Take(first_), Range{});
+}
+
+TEST_F(PeerLinksTest, DoesNotWaitForANameToBeResolvedWhenItStops) {
+  std::atomic<bool> answered = false;
+  links_.Take(
+      std::string(kSlowName) + ":1", {.secret = "secret", .tag = "order", .form = "form"},
+      [] { return 1; }, [&answered](const Result<Range>&) { answered = true; });
+  EXPECT_TRUE(Eventually(kPatience, [] { return resolving == 1; }));
+  links_.Stop();
+  EXPECT_EQ(resolving, 1);
+  resolves = true;
+  EXPECT_TRUE(Eventually(kPatience, [] { return resolving == 0; }));
+  EXPECT_FALSE(answered);
 }
 
 TEST_F(PeerLinksTest, SurvivesAShortageOfMemory) {
