@@ -32,8 +32,7 @@ bool Await(int fd, short events, int64_t patience_ms) {
   return poll(&poller, 1, static_cast<int>(patience_ms)) == 1;
 }
 
-bool IsFor(SSL* ssl, const LoadTls& tls, const std::string& host) {
-  if (!tls.name.empty()) return SSL_set1_host(ssl, tls.name.c_str()) == 1;
+bool RequireAddress(SSL* ssl, const std::string& host) {
   return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str()) == 1;
 }
 
@@ -48,14 +47,6 @@ Result<LoadTlsContext> MakeLoadTlsContext(const LoadTls& tls) {
   if (!tls.ca.empty()) {
     if (SSL_CTX_load_verify_file(c, tls.ca.c_str()) != 1) return Invalid(tls.ca + ": no CA");
     SSL_CTX_set_verify(c, SSL_VERIFY_PEER, nullptr);
-  }
-  if (!tls.cert.empty()) {
-    if (SSL_CTX_use_certificate_chain_file(c, tls.cert.c_str()) != 1) {
-      return Invalid(tls.cert + ": no certificate");
-    }
-    if (SSL_CTX_use_PrivateKey_file(c, tls.key.c_str(), SSL_FILETYPE_PEM) != 1) {
-      return Invalid(tls.key + ": no key of " + tls.cert);
-    }
   }
   return context;
 }
@@ -84,7 +75,7 @@ Result<LoadLink> LoadLink::Dial(const std::string& host, uint16_t port, SSL_CTX*
   link.ssl_.reset(SSL_new(context));
   SSL* const ssl = link.ssl_.get();
   if (ssl == nullptr || SSL_set_fd(ssl, link.fd_) != 1) return TlsFailed("TLS");
-  if (!tls.ca.empty() && !IsFor(ssl, tls, host)) return Invalid("no name to look for");
+  if (!tls.ca.empty() && !RequireAddress(ssl, host)) return Invalid("no address to look for");
   SSL_set_connect_state(ssl);
   return link;
 }

@@ -16,10 +16,9 @@ namespace firn {
 
 // TLS settings of the load generator. Each of its connections makes a full handshake.
 struct LoadTls {
-  std::string ca{};    // the required authority of the server's certificate; empty: no check
-  std::string cert{};  // for servers that require one, PEM
-  std::string key{};   // its private key
-  std::string name{};  // the required name in the server's certificate; empty: the address
+  // The required authority of the server's certificate, which must be for its address; empty: no
+  // check.
+  std::string ca{};
 };
 
 struct FreeLoadTls {

@@ -25,9 +25,6 @@ DEFINE_bool(json, false, "print JSON");
 DEFINE_bool(dial_anew, false, "a new connection, and with TLS a full handshake, for each request");
 DEFINE_bool(tls, false, "speak TLS; without --tls_ca to a server of any certificate");
 DEFINE_string(tls_ca, "", "authorities that the server's certificate is to be of, PEM");
-DEFINE_string(tls_cert, "", "certificate to show to a server that wants one, PEM");
-DEFINE_string(tls_key, "", "its private key, PEM");
-DEFINE_string(tls_name, "", "what the server's certificate must be for; empty: the address");
 
 namespace {
 
@@ -37,13 +34,10 @@ int64_t NowNs() {
   return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
 }
 
-// Any TLS flag enables TLS.
+// Each of the two TLS flags enables TLS.
 std::optional<firn::LoadTls> ChosenTls() {
-  firn::LoadTls tls{
-      .ca = FLAGS_tls_ca, .cert = FLAGS_tls_cert, .key = FLAGS_tls_key, .name = FLAGS_tls_name};
-  const bool none = tls.ca.empty() && tls.cert.empty() && tls.key.empty() && tls.name.empty();
-  if (!FLAGS_tls && none) return std::nullopt;
-  return tls;
+  if (!FLAGS_tls && FLAGS_tls_ca.empty()) return std::nullopt;
+  return firn::LoadTls{.ca = FLAGS_tls_ca};
 }
 
 uint64_t CountDuplicates(std::vector<int64_t>& ids) {
