@@ -43,10 +43,7 @@ DEFINE_int32(port, 7609, "loopback port of the server");
 DEFINE_int32(rounds, 5, "rounds; medians are shown");
 DEFINE_int32(measure_ms, 500, "of each round and client");
 DEFINE_int32(threads, 8, "blocking callers");
-DEFINE_bool(asynchronous, true, "also measure asynchronous calls");
-DEFINE_int32(in_flight, 8, "asynchronous calls under way");
 DEFINE_bool(paused, false, "Compare only the p99 of calls with and without a paused server.");
-DEFINE_int32(async_connections, 8, "of the asynchronous client; the blocking one has the default");
 
 namespace firn {
 namespace {
@@ -145,12 +142,13 @@ Speed ClientBlocking(Client& client) {
   });
 }
 
-// FLAGS_in_flight calls in flight, over this number of connections.
-Speed BareAsync(const Dialect& dialect, int connections) {
+// Asynchronous calls in flight, each on its own connection.
+constexpr int kInFlight = 8;
+
+Speed BareAsync(const Dialect& dialect) {
   const Stopwatch watch;
   const auto report = RunLoad({.port = static_cast<uint16_t>(FLAGS_port),
-                               .connections = connections,
-                               .depth = std::max(1, FLAGS_in_flight / connections),
+                               .connections = kInFlight,
                                .warmup_ms = 0,
                                .measure_ms = FLAGS_measure_ms},
                               dialect, NowNs);
@@ -164,8 +162,8 @@ class Chains {
   explicit Chains(Client& client) : client_(client) {}
 
   Speed Run() {
-    under_way_ = FLAGS_in_flight;
-    for (int i = 0; i < FLAGS_in_flight; ++i) Next();
+    under_way_ = kInFlight;
+    for (int i = 0; i < kInFlight; ++i) Next();
     std::this_thread::sleep_for(Milliseconds(50));
     const uint64_t before = answers_;
     const Stopwatch watch;
@@ -215,27 +213,23 @@ int Compare() {
                         .deadline = Milliseconds(2'000),
                         .attempt_limit = Milliseconds(1'000)};
   Client client(options);
-  options.connections = FLAGS_async_connections;
+  options.connections = kInFlight;
   Client async_client(options);
   if (const auto id = client.GetId("default"); !id.ok()) {
     std::fprintf(stderr, "%s\n", id.status().ToString().c_str());
     return 1;
   }
-  std::vector<Speed> bare_blocking, bare_pipeline, blocking, bare_async, bare_alike, async;
+  std::vector<Speed> bare_blocking, bare_pipeline, blocking, bare_async, async;
   for (int i = 0; i < FLAGS_rounds; ++i) {
     bare_blocking.push_back(BareBlocking(**dialect));
     bare_pipeline.push_back(PipelineBlocking(**dialect));
     blocking.push_back(ClientBlocking(client));
-    if (!FLAGS_asynchronous) continue;
-    bare_async.push_back(BareAsync(**dialect, FLAGS_in_flight));
-    bare_alike.push_back(BareAsync(**dialect, FLAGS_async_connections));
+    bare_async.push_back(BareAsync(**dialect));
     async.push_back(Chains(async_client).Run());
   }
   Show("blocking", blocking, bare_blocking);
   Show("... pipeline", blocking, bare_pipeline);
-  if (!FLAGS_asynchronous) return 0;
   Show("asynchronous", async, bare_async);
-  Show("... alike", async, bare_alike);
   return 0;
 }
 
