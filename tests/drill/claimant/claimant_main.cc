@@ -37,9 +37,7 @@ DEFINE_int32(port, 7609, "part of the name in the registry; nothing listens");
 DEFINE_int64(session_ms, 2'000, "session time-out");
 DEFINE_int64(window_ms, 600'000, "how far a bound is moved ahead");
 DEFINE_int64(probation_ms, 0, "from a claim to its first id");
-DEFINE_int64(skew_max_ms, 10'000, "between the wall clock and the registry's");
 DEFINE_int64(pause_us, 2'000, "between two rounds of calls");
-DEFINE_int64(run_ids, 8, "ids that each call asks for");
 
 namespace firn {
 namespace {
@@ -120,7 +118,7 @@ class Member {
   }
 
  private:
-  static Request request() { return {.tag = "default", .count = FLAGS_run_ids}; }
+  static Request request() { return {.tag = "default", .count = 8}; }
 
   AppendFile runs_;
   AppendFile status_;
@@ -149,7 +147,7 @@ Result<std::unique_ptr<Member>> MakeMember(int number) {
   options.claim.session_timeout = Milliseconds(FLAGS_session_ms);
   options.claim.window = Milliseconds(FLAGS_window_ms);
   options.claim.probation = Milliseconds(FLAGS_probation_ms);
-  options.claim.skew_max = Milliseconds(FLAGS_skew_max_ms);
+  options.claim.skew_max = Milliseconds(10'000);
   if (const auto text = folder->ReadHint(); text.ok()) {
     if (const auto hint = ParseHint(*text); hint.ok()) options.cluster_uuid = hint->uuid;
   }
