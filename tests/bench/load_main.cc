@@ -1,6 +1,5 @@
 // firn-load: closed-loop load on any server that speaks one of the dialects; prints one line.
 
-#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <ctime>
@@ -9,6 +8,7 @@
 #include <gflags/gflags.h>
 
 #include "tests/bench/load_client.h"
+#include "tools/bench/load_record.h"
 
 DEFINE_string(dialect, "thrift", "thrift, list, runs, resp, http, postgresql, mysql or echo");
 DEFINE_string(subject, "default", "the tag, the key, the path, the sequence or the table");
@@ -38,13 +38,6 @@ int64_t NowNs() {
 std::optional<firn::LoadTls> ChosenTls() {
   if (!FLAGS_tls && FLAGS_tls_ca.empty()) return std::nullopt;
   return firn::LoadTls{.ca = FLAGS_tls_ca};
-}
-
-uint64_t CountDuplicates(std::vector<int64_t>& ids) {
-  std::sort(ids.begin(), ids.end());
-  uint64_t twice = 0;
-  for (size_t i = 1; i < ids.size(); ++i) twice += ids[i] == ids[i - 1] ? 1U : 0U;
-  return twice;
 }
 
 void Print(const firn::LoadReport& report, uint64_t duplicates) {
@@ -82,7 +75,7 @@ int main(int argc, char** argv) {
                             .tls = ChosenTls()};
   auto report = firn::RunLoad(plan, **dialect, NowNs);
   if (!report.ok()) return std::fprintf(stderr, "%s\n", report.status().ToString().c_str()), 1;
-  const uint64_t duplicates = CountDuplicates(report->ids);
+  const uint64_t duplicates = firn::CountDuplicates(report->ids);
   Print(*report, duplicates);
   return duplicates == 0 ? 0 : 1;
 }

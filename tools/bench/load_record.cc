@@ -4,6 +4,13 @@
 
 namespace firn {
 
+uint64_t CountDuplicates(std::vector<int64_t>& ids) {
+  std::sort(ids.begin(), ids.end());
+  uint64_t duplicates = 0;
+  for (size_t i = 1; i < ids.size(); ++i) duplicates += ids[i] == ids[i - 1] ? 1U : 0U;
+  return duplicates;
+}
+
 void LoadRecord::Answered(int64_t ns, const int64_t* ids, size_t count, bool measured) {
   const size_t room = std::min(count, ids_max_ - kept_.size());
   kept_.insert(kept_.end(), ids, ids + room);
@@ -30,13 +37,6 @@ void LoadRecord::Add(const LoadRecord& other) {
   if (first_failure_.empty()) first_failure_ = other.first_failure_;
   kept_.insert(kept_.end(), other.kept_.begin(), other.kept_.end());
   kept_all_ &= other.kept_all_;
-}
-
-uint64_t LoadRecord::CountDuplicates() {
-  std::sort(kept_.begin(), kept_.end());
-  uint64_t twice = 0;
-  for (size_t i = 1; i < kept_.size(); ++i) twice += kept_[i] == kept_[i - 1] ? 1U : 0U;
-  return twice;
 }
 
 }  // namespace firn

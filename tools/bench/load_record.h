@@ -10,6 +10,9 @@
 
 namespace firn {
 
+// Returns how many of the ids repeat another one. Sorts them.
+uint64_t CountDuplicates(std::vector<int64_t>& ids);
+
 // The results of one thread of a load. Thread-compatible; the records of several threads are added
 // afterwards.
 class LoadRecord {
@@ -35,8 +38,7 @@ class LoadRecord {
   const std::vector<int64_t>& kept_ids() const { return kept_; }
   // Returns whether the ids of every answer were kept.
   bool kept_all() const { return kept_all_; }
-  // Returns how many of the kept ids repeat another one. Sorts them.
-  uint64_t CountDuplicates();
+  uint64_t CountDuplicates() { return firn::CountDuplicates(kept_); }
 
  private:
   const size_t ids_max_;

@@ -69,11 +69,4 @@ double DrillRecord::longest_ms() const {
   return longest;
 }
 
-uint64_t DrillRecord::CountDuplicates() {
-  std::sort(ids_.begin(), ids_.end());
-  uint64_t again = 0;
-  for (size_t i = 1; i < ids_.size(); ++i) again += ids_[i] == ids_[i - 1] ? 1U : 0U;
-  return again;
-}
-
 }  // namespace firn

@@ -66,8 +66,8 @@ class DrillRecord {
   uint64_t judged() const { return judged_; }  // ids whose order was checked
   uint64_t out_of_order() const { return out_of_order_; }
   double longest_ms() const;
-  // Returns the number of kept ids that are duplicates. Sorts the kept ids.
-  uint64_t CountDuplicates();
+  // Sorts the kept ids.
+  uint64_t CountDuplicates() { return firn::CountDuplicates(ids_); }
 
  private:
   void Judge(double at_s, const std::vector<int64_t>& ids, WallMs now);
