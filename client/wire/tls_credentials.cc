@@ -2,24 +2,14 @@
 
 #include <utility>
 
-#include <fcntl.h>
-#include <openssl/err.h>
 #include <openssl/x509.h>
 
 #include "client/server_source.h"
 #include "client/wire/tls_talk.h"
-#include "common/base/cat.h"
-#include "common/base/files.h"
-#include "common/base/secret_file.h"
+#include "common/tls/tls_pump.h"
 
 namespace firn::client {
 namespace {
-
-Status Unusable(const std::string& file) {
-  const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
-  ERR_clear_error();
-  return Invalid(Cat(file, ": ", reason == nullptr ? "it cannot be used" : reason));
-}
 
 bool Ended(const X509* certificate) {
   return certificate != nullptr && X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0;
@@ -37,34 +27,16 @@ Result<std::shared_ptr<TlsCredentials>> TlsCredentials::Read(const TlsOptions& o
   auto made = std::make_shared<TlsCredentials>();
   made->context.reset(SSL_CTX_new(TLS_client_method()));
   if (made->context == nullptr) return Unavailable("OpenSSL has no memory for TLS");
-  FIRN_TRY(made->ReadFiles(options));
   SSL_CTX* const context = made->context.get();
+  FIRN_TRY(TlsPump::ReadFiles(
+      {.ca_file = options.ca, .cert_file = options.cert, .key_file = options.key}, *context));
+  if (options.ca.empty()) SSL_CTX_set_default_verify_paths(context);
+  made->ca = options.ca.empty() ? "this machine" : options.ca;
+  made->cert = options.cert;
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE);
   SSL_CTX_sess_set_new_cb(context, OnSession);
   return made;
-}
-
-Status TlsCredentials::ReadFiles(const TlsOptions& options) {
-  ERR_clear_error();
-  for (const std::string& path : {options.ca, options.cert}) {
-    // OpenSSL would block on a FIFO.
-    if (!path.empty()) FIRN_TRY(OpenRegular(path, O_RDONLY).status());
-  }
-  if (options.ca.empty()) {
-    ca = "this machine";
-    SSL_CTX_set_default_verify_paths(context.get());
-  } else {
-    ca = options.ca;
-    if (SSL_CTX_load_verify_file(context.get(), ca.c_str()) != 1) return Unusable(ca);
-  }
-  cert = options.cert;
-  if (cert.empty()) return {};
-  FIRN_TRY(CheckSecretFile(options.key));
-  if (SSL_CTX_use_certificate_chain_file(context.get(), cert.c_str()) != 1) return Unusable(cert);
-  const char* const key = options.key.c_str();
-  const bool fits = SSL_CTX_use_PrivateKey_file(context.get(), key, SSL_FILETYPE_PEM) == 1;
-  return fits ? Status() : Unusable(options.key);
 }
 
 void TlsCredentials::Resume(const std::string& server, SSL* ssl) {

@@ -32,8 +32,6 @@ struct TlsCredentials {
   std::string cert{};  // source of the client's certificate; empty: none
 
  private:
-  Status ReadFiles(const TlsOptions& options);
-
   std::mutex mutex_;
   std::map<std::string, std::unique_ptr<SSL_SESSION, FreeTls>> sessions_;  // under mutex_
 };

@@ -34,40 +34,42 @@ std::string FailureOf(ssl_st* ssl) {
   return refused ? Cat("its certificate: ", X509_verify_cert_error_string(verdict)) : LastError();
 }
 
-Status ReadFiles(const TlsTrust& trust, SSL_CTX* context) {
-  ERR_clear_error();
-  for (const std::string& path : {trust.ca_file, trust.cert_file}) {
-    // OpenSSL would block on a FIFO.
-    if (!path.empty()) FIRN_TRY(OpenRegular(path, O_RDONLY).status());
-  }
-  const auto unusable = [](const std::string& file) {
-    return Invalid(Cat(file, ": ", LastError()));
-  };
-  if (!trust.ca_file.empty() && SSL_CTX_load_verify_file(context, trust.ca_file.c_str()) != 1) {
-    return unusable(trust.ca_file);
-  }
-  if (trust.cert_file.empty()) return {};
-  FIRN_TRY(CheckSecretFile(trust.key_file));
-  if (SSL_CTX_use_certificate_chain_file(context, trust.cert_file.c_str()) != 1) {
-    return unusable(trust.cert_file);
-  }
-  const char* const key = trust.key_file.c_str();
-  const bool fits = SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) == 1;
-  return fits ? Status() : unusable(trust.key_file);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<TlsPump>> TlsPump::Begin(const TlsTrust& trust) {
   Context context(SSL_CTX_new(TLS_client_method()));
   if (context == nullptr) return Unavailable("OpenSSL has no memory for TLS");
-  FIRN_TRY(ReadFiles(trust, context.get()));
+  FIRN_TRY(ReadFiles(trust, *context));
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   ssl_st* const ssl = SSL_new(context.get());  // which shares the context
   if (ssl == nullptr) return Unavailable("OpenSSL has no memory for TLS");
   SSL_set_verify(ssl, trust.ca_file.empty() ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, nullptr);
   if (!trust.name.empty()) RequireName(ssl, trust.name);
   return std::make_unique<TlsPump>(ssl, [ssl] { return FailureOf(ssl); });
+}
+
+Status TlsPump::ReadFiles(const TlsTrust& trust, ssl_ctx_st& context) {
+  ERR_clear_error();
+  for (const std::string& path : {trust.ca_file, trust.cert_file}) {
+    // OpenSSL would block on a FIFO.
+    if (!path.empty()) FIRN_TRY(OpenRegular(path, O_RDONLY).status());
+  }
+  const auto unusable = [](const std::string& file) {
+    const std::string reason = LastError();
+    ERR_clear_error();  // the caller's thread may use OpenSSL, too
+    return Invalid(Cat(file, ": ", reason));
+  };
+  if (!trust.ca_file.empty() && SSL_CTX_load_verify_file(&context, trust.ca_file.c_str()) != 1) {
+    return unusable(trust.ca_file);
+  }
+  if (trust.cert_file.empty()) return {};
+  FIRN_TRY(CheckSecretFile(trust.key_file));
+  if (SSL_CTX_use_certificate_chain_file(&context, trust.cert_file.c_str()) != 1) {
+    return unusable(trust.cert_file);
+  }
+  const char* const key = trust.key_file.c_str();
+  const bool fits = SSL_CTX_use_PrivateKey_file(&context, key, SSL_FILETYPE_PEM) == 1;
+  return fits ? Status() : unusable(trust.key_file);
 }
 
 void TlsPump::RequireName(ssl_st* ssl, const std::string& name) {

@@ -9,6 +9,7 @@
 
 #include "common/base/status.h"
 
+struct ssl_ctx_st;
 struct ssl_st;
 
 namespace firn {
@@ -31,7 +32,7 @@ class TlsPump {
     kFailed,  // why() is the reason
   };
 
-  // Reads the files. kInvalid, kNotFound or kDenied names the faulty one.
+  // Reads the files, as ReadFiles does.
   static Result<std::unique_ptr<TlsPump>> Begin(const TlsTrust& trust);
 
   // Takes ownership of `ssl`, whose context and checks the caller has set up, and begins the
@@ -55,6 +56,8 @@ class TlsPump {
   // The bytes to send. The sender removes them.
   std::string& sealed() { return sealed_; }
 
+  // Makes `context` use the files. kInvalid, kNotFound or kDenied names the faulty one.
+  static Status ReadFiles(const TlsTrust& trust, ssl_ctx_st& context);
   // Makes the certificate's check include the name or IP address, and sends a name to the server.
   static void RequireName(ssl_st* ssl, const std::string& name);
 
