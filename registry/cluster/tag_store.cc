@@ -209,28 +209,28 @@ Status TagStore::Put(const StoredTag& read, TagDefinition after) {
 }
 
 Status TagStore::Delete(std::string_view name) {
-  FIRN_TRY(CheckTagName(name));
-  Status done;
-  for (int tries = 0; tries < kEditTriesMax; ++tries) {
-    FIRN_ASSIGN(const MetaAsRead meta, ReadMeta(registry_));
-    FIRN_ASSIGN(const StoredTag read, ReadTag(name, meta));
-    FIRN_TRY(MayWrite(meta, read.tag()));
-    if (read.tag().MayHaveIssued()) {
+  return Disable(name, "deleting ", [name](TagNode& node) -> Status {
+    if (node.tag.MayHaveIssued()) {
       return Invalid("ids of " + TagText(name) +
                      " may have been issued, and a new tag of that name would repeat them; "
                      "retire it instead");
     }
-    TagNode node = read.node;
-    node.tag.disabled = true;
     node.stand_in = {};
     node.deleted = true;
-    done = Overwrite(read, node);
-    if (done.code() != Code::kConflict) break;
-  }
-  return done.WithContext("deleting " + TagText(name));
+    return {};
+  });
 }
 
 Status TagStore::Retire(std::string_view name) {
+  return Disable(name, "retiring ", [](TagNode& node) {
+    MarkRetired(node, true);
+    return Status();
+  });
+}
+
+// Disables the tag after `change`, which is called again after each conflict.
+Status TagStore::Disable(std::string_view name, std::string_view doing,
+                         const std::function<Status(TagNode&)>& change) {
   FIRN_TRY(CheckTagName(name));
   Status done;
   for (int tries = 0; tries < kEditTriesMax; ++tries) {
@@ -238,12 +238,12 @@ Status TagStore::Retire(std::string_view name) {
     FIRN_ASSIGN(const StoredTag read, ReadTag(name, meta));
     FIRN_TRY(MayWrite(meta, read.tag()));
     TagNode node = read.node;
+    FIRN_TRY(change(node));
     node.tag.disabled = true;
-    MarkRetired(node, true);
     done = Overwrite(read, node);
     if (done.code() != Code::kConflict) break;
   }
-  return done.WithContext("retiring " + TagText(name));
+  return done.WithContext(std::string(doing) + TagText(name));
 }
 
 // Replaces the node by `node` if it has not changed since it was read.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -99,6 +100,8 @@ class TagStore {
   Result<StoredTag> ReadNode(std::string_view name, const MetaAsRead& meta);
   Result<StoredTag> ReadTag(std::string_view name, const MetaAsRead& meta);
   Status Put(const StoredTag& read, TagDefinition after);
+  Status Disable(std::string_view name, std::string_view doing,
+                 const std::function<Status(TagNode&)>& change);
   Status Overwrite(const StoredTag& read, const TagNode& node);
   Status Rewrite(const StoredTag& read, const TagNode& node);
   Status EnsureFolder();
