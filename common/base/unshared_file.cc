@@ -2,14 +2,16 @@
 
 #include <unistd.h>
 
-#include "common/base/files.h"
-
 namespace firn {
 
 Result<UnsharedFile> UnsharedFile::Open(const std::string& path, int flags, mode_t mode) {
+  return From([&] { return FileHandle::Open(path, flags, mode); });
+}
+
+Result<UnsharedFile> UnsharedFile::From(const std::function<Result<FileHandle>()>& open) {
   Status failure;
   UnsharedFile opened = Of([&] {
-    Result<FileHandle> file = FileHandle::Open(path, flags, mode);
+    Result<FileHandle> file = open();
     if (!file.ok()) failure = file.status();
     return file.ok() ? file->Release() : -1;
   });

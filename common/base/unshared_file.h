@@ -1,10 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include <sys/types.h>
 
+#include "common/base/files.h"
 #include "common/base/fork.h"
 #include "common/base/status.h"
 
@@ -21,6 +23,9 @@ class UnsharedFile {
 
   // Opens a file, closed on exec. `flags` as for open(2); `mode` of a file that is created.
   static Result<UnsharedFile> Open(const std::string& path, int flags, mode_t mode = 0644);
+
+  // Holds the file that `open` returns, under the same condition as Of.
+  static Result<UnsharedFile> From(const std::function<Result<FileHandle>()>& open);
 
   // Holds the descriptor that `make` returns, unless it is negative. `make` must be short, because
   // a fork() of any thread waits for it.

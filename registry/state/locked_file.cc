@@ -14,15 +14,8 @@ namespace {
 constexpr int kReopensMax = 8;
 
 // Opens the file, private to the user, without following a symbolic link.
-Result<UnsharedFile> OpenOwn(const std::string& path) {
-  Status failure;
-  UnsharedFile opened = UnsharedFile::Of([&] {
-    Result<FileHandle> file = OpenRegular(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
-    if (!file.ok()) failure = file.status();
-    return file.ok() ? file->Release() : -1;
-  });
-  FIRN_TRY(failure);
-  return opened;
+Result<FileHandle> OpenOwn(const std::string& path) {
+  return OpenRegular(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
 }
 
 }  // namespace
@@ -31,7 +24,7 @@ Result<UnsharedFile> OpenOwn(const std::string& path) {
 // lock, opens the name again.
 Result<LockedFile> LockedFile::Open(const std::string& path) {
   for (int i = 0; i < kReopensMax; ++i) {
-    FIRN_ASSIGN(UnsharedFile file, OpenOwn(path));
+    FIRN_ASSIGN(UnsharedFile file, UnsharedFile::From([&] { return OpenOwn(path); }));
     if (flock(file.fd(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EINTR) continue;
       if (errno == EWOULDBLOCK) return Conflict(path + " is locked by another process");

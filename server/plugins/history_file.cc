@@ -23,13 +23,9 @@ Status Failure(const char* verb, const std::string& path) {
 
 Status HistoryFile::Open() {
   if (file_.fd() >= 0) return {};
-  Status failure;
-  UnsharedFile file = UnsharedFile::Of([&] {
-    auto opened = OpenRegular(options_.path, O_RDWR | O_CREAT | O_APPEND, 0640);
-    if (!opened.ok()) failure = opened.status();
-    return opened.ok() ? opened->Release() : -1;
-  });
-  FIRN_TRY(failure);
+  FIRN_ASSIGN(UnsharedFile file, UnsharedFile::From([this] {
+                return OpenRegular(options_.path, O_RDWR | O_CREAT | O_APPEND, 0640);
+              }));
   if (flock(file.fd(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return Failure("lock", options_.path);
     return Conflict(options_.path + " is written by another process; give each a file of its own");
