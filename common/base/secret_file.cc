@@ -88,6 +88,16 @@ Result<std::string> ReadSecretFile(const std::string& path) {
   return secret;
 }
 
+Result<Credentials> ReadCredentials(const std::string& path) {
+  FIRN_ASSIGN(const std::string text, ReadSecretFile(path));
+  const std::string line = text.substr(0, text.find_first_of("\r\n"));
+  const size_t colon = line.find(':');
+  if (colon == std::string::npos || colon == 0) {
+    return Invalid(path + ": must hold one line user:password");
+  }
+  return Credentials{line.substr(0, colon), line.substr(colon + 1)};
+}
+
 Status CheckSecretFile(const std::string& path) { return Check(OpenFile(path)).WithContext(path); }
 
 }  // namespace firn

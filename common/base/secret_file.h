@@ -19,6 +19,13 @@ inline constexpr size_t kSecretFileBytesMax = 4096;
 // names the path.
 Result<std::string> ReadSecretFile(const std::string& path);
 
+struct Credentials {
+  std::string user;
+  std::string password;
+};
+// Reads a secret file whose first line is user:password. kInvalid if it is not.
+Result<Credentials> ReadCredentials(const std::string& path);
+
 // Checks the same conditions, for callers that let a library read the file.
 Status CheckSecretFile(const std::string& path);
 

@@ -36,19 +36,16 @@ Status Failure(MYSQL* client) {
   return other_table ? Invalid(what) : Unavailable(what);
 }
 
-Result<Connection> Connect(const IdDatabase& place, const std::string& credentials) {
-  const size_t colon = credentials.find(':');
-  if (colon == std::string::npos) return Invalid("the credentials must be user:password");
+Result<Connection> Connect(const IdDatabase& place, const Credentials& credentials) {
   Connection client(mysql_init(nullptr), mysql_close);
   if (client == nullptr) return Internal("out of memory");
   for (const auto option : {MYSQL_OPT_CONNECT_TIMEOUT, MYSQL_OPT_READ_TIMEOUT}) {
     mysql_options(client.get(), option, &kSeconds);
   }
   mysql_options(client.get(), MYSQL_SET_CHARSET_NAME, "utf8mb4");
-  if (mysql_real_connect(client.get(), place.address.host.c_str(),
-                         credentials.substr(0, colon).c_str(),
-                         credentials.substr(colon + 1).c_str(), place.database.c_str(),
-                         place.address.port, nullptr, 0) == nullptr) {
+  if (mysql_real_connect(client.get(), place.address.host.c_str(), credentials.user.c_str(),
+                         credentials.password.c_str(), place.database.c_str(), place.address.port,
+                         nullptr, 0) == nullptr) {
     return Failure(client.get());
   }
   return client;
@@ -69,7 +66,7 @@ Result<IdDatabase> IdDatabase::Parse(std::string_view text) {
   return IdDatabase{std::move(address), std::string(text.substr(slash + 1))};
 }
 
-Result<std::vector<IdRow>> ReadIdRows(const IdDatabase& place, const std::string& credentials,
+Result<std::vector<IdRow>> ReadIdRows(const IdDatabase& place, const Credentials& credentials,
                                       IdTable form, const std::string& table) {
   if (!IsTableName(table)) return Invalid(Quoted(table) + " is not a table name");
   FIRN_ASSIGN(const Connection client, Connect(place, credentials));

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/secret_file.h"
 #include "common/base/status.h"
 #include "common/net/endpoint.h"
 
@@ -32,10 +33,9 @@ enum class IdTable { kLeaf, kTinyid };
 
 inline constexpr size_t kIdRowsMax = 10'000;
 
-// Returns all rows of the table and changes nothing. `credentials` is user:password. Fails if the
-// table has more than kIdRowsMax rows. Only the implementation of this function uses the MySQL
-// client library.
-Result<std::vector<IdRow>> ReadIdRows(const IdDatabase& place, const std::string& credentials,
+// Returns all rows of the table and changes nothing. Fails if the table has more than kIdRowsMax
+// rows. Only the implementation of this function uses the MySQL client library.
+Result<std::vector<IdRow>> ReadIdRows(const IdDatabase& place, const Credentials& credentials,
                                       IdTable form, const std::string& table);
 
 }  // namespace firn

@@ -171,14 +171,9 @@ Uri UriOf(const MongoPlace& place, const MongoLibrary& library) {
 // Reads the credentials file and sets user and password.
 Status SetCredentials(const MongoPlace& place, const MongoLibrary& library, mongoc_uri_t& uri) {
   if (place.credentials_file.empty()) return {};
-  FIRN_ASSIGN(const std::string text, ReadSecretFile(place.credentials_file));
-  const std::string line = text.substr(0, text.find_first_of("\r\n"));
-  const size_t colon = line.find(':');
-  if (colon == std::string::npos || colon == 0) {
-    return Invalid(place.credentials_file + ": must hold one line user:password");
-  }
-  library.uri_set_username(&uri, line.substr(0, colon).c_str());
-  library.uri_set_password(&uri, line.substr(colon + 1).c_str());
+  FIRN_ASSIGN(const Credentials credentials, ReadCredentials(place.credentials_file));
+  library.uri_set_username(&uri, credentials.user.c_str());
+  library.uri_set_password(&uri, credentials.password.c_str());
   library.uri_set_auth_source(&uri, place.auth_database.c_str());
   return {};
 }

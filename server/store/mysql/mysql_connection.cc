@@ -11,6 +11,7 @@
 #include <mariadb/mysqld_error.h>
 
 #include "common/base/cat.h"
+#include "common/base/secret_file.h"
 #include "server/store/mysql/mysql_tls.h"
 
 #ifndef ER_SECURE_TRANSPORT_REQUIRED  // only MySQL reports it, not MariaDB 10
@@ -202,7 +203,7 @@ void MysqlConnection::Close() {
 Status MysqlConnection::Open() {
   Close();
   away_ = false;
-  FIRN_ASSIGN(const DatabaseCredentials credentials, ReadCredentials(place_));
+  FIRN_ASSIGN(const Credentials credentials, ReadCredentials(place_.credentials_file));
   FIRN_TRY(place_.tls.CheckFiles());
   InitializeLibrary();
   client_ = std::make_unique<Client>();

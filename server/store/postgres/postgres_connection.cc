@@ -137,7 +137,7 @@ void PostgresConnection::Close() { client_.reset(); }
 Status PostgresConnection::Open() {
   Close();
   away_ = false;
-  FIRN_ASSIGN(const DatabaseCredentials credentials, ReadCredentials(place_));
+  FIRN_ASSIGN(const Credentials credentials, ReadCredentials(place_.credentials_file));
   FIRN_TRY(place_.tls.CheckFiles());
   Status status = Greet(credentials);
   if (status.ok()) status = SetUpSession();
@@ -145,7 +145,7 @@ Status PostgresConnection::Open() {
   return status.code() == Code::kUnknown ? Unavailable(status.message()) : status;
 }
 
-Status PostgresConnection::Greet(const DatabaseCredentials& credentials) {
+Status PostgresConnection::Greet(const Credentials& credentials) {
   const std::string port = std::to_string(place_.address.port);
   const std::string mode(TlsModeWord(place_.tls.mode) == "off" ? "disable"
                                                                : TlsModeWord(place_.tls.mode));

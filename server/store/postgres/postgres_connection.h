@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/secret_file.h"
 #include "common/base/status.h"
 #include "common/base/units.h"
 #include "common/time/clock.h"
@@ -32,7 +33,7 @@ class PostgresConnection final : public SqlConnection {
   struct Reply;
 
   // Connects, and waits until the server accepts statements.
-  Status Greet(const DatabaseCredentials& credentials);
+  Status Greet(const Credentials& credentials);
   Status FailedToConnect(const std::string& why);
   // Overrides defaults of the server; refuses a replica.
   Status SetUpSession();

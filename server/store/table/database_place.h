@@ -23,13 +23,6 @@ struct DatabasePlace {
   static constexpr Milliseconds kGrace{1000};
 };
 
-struct DatabaseCredentials {
-  std::string user;
-  std::string password;
-};
-// Reads the credentials file. Its content is never logged and never part of an error.
-Result<DatabaseCredentials> ReadCredentials(const DatabasePlace& place);
-
 // Returns the error for a server that refuses to write, with the remedy.
 Status TakesNoWrites(const DatabasePlace& place, const std::string& why);
 

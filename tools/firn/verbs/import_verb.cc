@@ -55,12 +55,6 @@ Result<ImportOptions> ReadImportOptions() {
   return options;
 }
 
-Result<std::string> ReadCredentials(const std::string& path) {
-  if (path.empty()) return Invalid("--credentials_file is missing");
-  FIRN_ASSIGN(const std::string text, ReadSecretFile(path));
-  return text.substr(0, text.find_first_of("\r\n"));
-}
-
 Result<std::vector<IdSource>> ReadSources(const ImportOptions& options,
                                           const std::vector<std::string>& words) {
   if (words.empty()) return Invalid("name at least one database, as host:port/database");
@@ -69,7 +63,8 @@ Result<std::vector<IdSource>> ReadSources(const ImportOptions& options,
     FIRN_ASSIGN(IdDatabase place, IdDatabase::Parse(word));
     places.push_back(std::move(place));
   }
-  FIRN_ASSIGN(const std::string credentials, ReadCredentials(options.credentials_file));
+  if (options.credentials_file.empty()) return Invalid("--credentials_file is missing");
+  FIRN_ASSIGN(const Credentials credentials, ReadCredentials(options.credentials_file));
   std::vector<IdSource> sources;
   for (const IdDatabase& place : places) {
     auto rows = ReadIdRows(place, credentials, options.form, options.table);
