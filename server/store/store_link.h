@@ -20,6 +20,26 @@ class StoreLink {
   // Returns ok if an attempt may be made now; otherwise the failure of the last one.
   Status MayConnect() const { return clock_.Boot() >= not_before_ ? Status() : last_failure_; }
 
+  // Opens `connection` if it is closed and an attempt may be made now.
+  template <typename Connection>
+  Status Connect(Connection& connection) {
+    if (connection.is_open()) return {};
+    FIRN_TRY(MayConnect());
+    Status opened = connection.Open();
+    return opened.ok() ? opened : Lost(std::move(opened));
+  }
+
+  // Records the result of a command over `connection`, which closes if its state is uncertain.
+  template <typename Connection, typename T>
+  Result<T> Ended(const Connection& connection, Result<T> result) {
+    if (result.ok()) {
+      Worked();
+    } else if (!connection.is_open()) {
+      return Lost(result.status());
+    }
+    return result;
+  }
+
   // Records that the connection failed or was closed. If the connection had worked, a new one may
   // be made at once. A server that accepts a connection and then refuses the work counts as
   // unreachable.

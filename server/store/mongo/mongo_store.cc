@@ -17,15 +17,8 @@ MongoStore::MongoStore(Options options, const Clock& clock, Entropy& entropy,
       link_(options_.backoff, clock, entropy),
       watch_(options_.name, std::move(alarm)) {}
 
-Status MongoStore::Connect() {
-  if (connection_.is_open()) return {};
-  FIRN_TRY(link_.MayConnect());
-  Status opened = connection_.Open();
-  return opened.ok() ? opened : link_.Lost(std::move(opened));
-}
-
 Status MongoStore::Check(const TagDefinition& tag) {
-  FIRN_TRY(Connect());
+  FIRN_TRY(link_.Connect(connection_));
   const auto counter = connection_.Read(tag.name);
   if (!counter.ok()) {
     return connection_.is_open() ? counter.status() : link_.Lost(counter.status());
@@ -94,14 +87,8 @@ Result<Range> MongoStore::Advance(const TagDefinition& tag, int64_t at_least, in
   if (at_least < 0 || size < 1)
     return Invalid(Cat("a range of ", size, " numbers from ", at_least, " is invalid"));
   if (at_least >= kRangeEnd) return Exhausted("63 bits are used up");
-  FIRN_TRY(Connect());
-  Result<Range> range = Move(tag, at_least, size);
-  if (range.ok()) {
-    link_.Worked();
-  } else if (!connection_.is_open()) {
-    return link_.Lost(range.status());
-  }
-  return range;
+  FIRN_TRY(link_.Connect(connection_));
+  return link_.Ended(connection_, Move(tag, at_least, size));
 }
 
 }  // namespace firn

@@ -50,7 +50,6 @@ class MongoStore final : public RangeStore {
  private:
   using Counter = MongoConnection::Counter;
 
-  Status Connect();
   Status NoDocument(const TagDefinition& tag, int64_t at_least) const;
   // Returns the document. Creates it if it is missing and the tag has no ledger yet.
   Result<Counter> ReadOrMake(const TagDefinition& tag, int64_t at_least, int64_t size);

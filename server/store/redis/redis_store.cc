@@ -65,28 +65,16 @@ RedisStore::RedisStore(Options options, const Clock& clock, Entropy& entropy,
       link_(options_.backoff, clock, entropy),
       watch_(options_.name, std::move(alarm)) {}
 
-Status RedisStore::Connect() {
-  if (connection_.is_open()) return {};
-  FIRN_TRY(link_.MayConnect());
-  Status opened = connection_.Open();
-  return opened.ok() ? opened : link_.Lost(std::move(opened));
-}
-
 Status RedisStore::Check(const TagDefinition& tag) {
   if (tag.NextBegin() >= kNumbersEnd) return Invalid("Redis counts to 2^53 only");
-  return Connect();
+  return link_.Connect(connection_);
 }
 
 Result<std::vector<std::string>> RedisStore::Run(const TagDefinition& tag,
                                                  const std::vector<std::string>& arguments) {
-  FIRN_TRY(Connect());
-  auto answer = connection_.Eval(kAdvance, options_.prefix + tag.name, arguments);
-  if (answer.ok()) {
-    link_.Worked();
-  } else if (!connection_.is_open()) {
-    return link_.Lost(answer.status());
-  }
-  return answer;
+  FIRN_TRY(link_.Connect(connection_));
+  return link_.Ended(connection_,
+                     connection_.Eval(kAdvance, options_.prefix + tag.name, arguments));
 }
 
 Result<Range> RedisStore::Advance(const TagDefinition& tag, int64_t at_least, int64_t size) {

@@ -53,7 +53,6 @@ class RedisStore final : public RangeStore {
   Result<Range> Advance(const TagDefinition& tag, int64_t at_least, int64_t size) override;
 
  private:
-  Status Connect();
   Result<std::vector<std::string>> Run(const TagDefinition& tag,
                                        const std::vector<std::string>& arguments);
 

@@ -156,9 +156,7 @@ TieredHash::TieredHash(Options options, const Clock& clock, Entropy& entropy)
 
 Status TieredHash::Connect() {
   if (connection_.is_open()) return {};
-  FIRN_TRY(link_.MayConnect());
-  Status opened = connection_.Open();
-  if (!opened.ok()) return link_.Lost(std::move(opened));
+  FIRN_TRY(link_.Connect(connection_));
   ++connections_;
   return {};
 }
@@ -166,13 +164,8 @@ Status TieredHash::Connect() {
 Result<TieredHash::Answer> TieredHash::Run(const std::string& script, const TagDefinition& tag,
                                            Answer arguments) {
   FIRN_TRY(Connect());
-  auto answer = connection_.Eval(script, options_.prefix + tag.name + ":tiered", arguments);
-  if (answer.ok()) {
-    link_.Worked();
-  } else if (!connection_.is_open()) {
-    return link_.Lost(answer.status());
-  }
-  return answer;
+  return link_.Ended(connection_,
+                     connection_.Eval(script, options_.prefix + tag.name + ":tiered", arguments));
 }
 
 Result<TieredHash::Taken> TieredHash::Take(const TagDefinition& tag, const std::string& cluster,
