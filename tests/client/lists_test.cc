@@ -6,30 +6,18 @@
 #include <gtest/gtest.h>
 
 #include "tests/client/client_rig.h"
+#include "tests/client/told_source.h"
 #include "tests/support/process.h"
 
 namespace firn {
 namespace {
-
-// A source whose lists the test sets.
-class ToldSource final : public ServerSource {
- public:
-  explicit ToldSource(Listener& listener) : listener_(listener) {}
-  Status Start(Listener on_list) override { return listener_ = std::move(on_list), Status(); }
-  void Stop() override { listener_ = nullptr; }
-
- private:
-  Listener& listener_;
-};
 
 TEST(ListTest, CallsWaitForTheFirstServerInEveryForm) {
   for (const CallForm form : {CallForm::kBlocking, CallForm::kAsync}) {
     ServerSource::Listener tell;
     ClientRig rig(1, form);
     rig.options.servers = "told";
-    rig.options.open_source = [&tell](const std::string&) {
-      return Result<std::unique_ptr<ServerSource>>(std::make_unique<ToldSource>(tell));
-    };
+    rig.options.open_source = ToldSource::Opener(tell);
     rig.client();
     std::jthread later([&] {
       EXPECT_TRUE(Eventually(kPatience, [&] { return rig.client().counters().calls > 0; }));
@@ -48,9 +36,7 @@ TEST(ListTest, CallsWaitForANewerListIfAllKnownServersAreDead) {
     ClientRig rig(2, form);
     rig.server(0).Down();
     rig.options.servers = "told";
-    rig.options.open_source = [&tell](const std::string&) {
-      return Result<std::unique_ptr<ServerSource>>(std::make_unique<ToldSource>(tell));
-    };
+    rig.options.open_source = ToldSource::Opener(tell);
     rig.client();
     ServerList list{.servers = {{.address = rig.server(0).address()}}};
     tell(list);
@@ -72,9 +58,7 @@ TEST(ListTest, ClosesConnectionsToRemovedServersAfterTheirCalls) {
     ServerSource::Listener tell;
     ClientRig rig(2, form);
     rig.options.servers = "told";
-    rig.options.open_source = [&tell](const std::string&) {
-      return Result<std::unique_ptr<ServerSource>>(std::make_unique<ToldSource>(tell));
-    };
+    rig.options.open_source = ToldSource::Opener(tell);
     rig.client();
     FakeServer& leaves = rig.server(0);
     tell({.servers = {{.address = leaves.address()}}});
@@ -97,9 +81,7 @@ TEST(ListTest, ClosesConnectionsToRemovedServersAfterTheirCalls) {
 TEST(ListTest, ReportsAtTheDeadlineThatThereIsNoProvider) {
   ServerSource::Listener tell;
   ClientRig rig(1);
-  rig.options.open_source = [&tell](const std::string&) {
-    return Result<std::unique_ptr<ServerSource>>(std::make_unique<ToldSource>(tell));
-  };
+  rig.options.open_source = ToldSource::Opener(tell);
   rig.options.deadline = Milliseconds(100);
   EXPECT_EQ(rig.GetId().status(), Unavailable("no provider: no list of servers was received yet"));
   tell({});

@@ -28,6 +28,7 @@
 #include "tests/client/fake_server.h"
 #include "tests/client/leftovers.h"
 #include "tests/client/scheduling.h"
+#include "tests/client/told_source.h"
 #include "tests/client/trouble_ledger.h"
 #include "tests/support/process.h"
 
@@ -47,17 +48,6 @@ bool OneIn(uint64_t n, Entropy& entropy) { return entropy.Below(n) == 0; }
 int UpTo(int most, Entropy& entropy) {
   return static_cast<int>(entropy.Below(static_cast<uint64_t>(most) + 1));
 }
-
-// The source of lists, which the test changes.
-class ToldSource final : public ServerSource {
- public:
-  explicit ToldSource(Listener& listener) : listener_(listener) {}
-  Status Start(Listener on_list) override { return listener_ = std::move(on_list), Status(); }
-  void Stop() override { listener_ = nullptr; }
-
- private:
-  Listener& listener_;
-};
 
 class Trouble {
  public:
@@ -101,9 +91,7 @@ class Trouble {
 ClientOptions Trouble::Options(Customer& customer) {
   ClientOptions options;
   options.servers = "told";
-  options.open_source = [&customer](const std::string&) {
-    return Result<std::unique_ptr<ServerSource>>(std::make_unique<ToldSource>(customer.tell));
-  };
+  options.open_source = ToldSource::Opener(customer.tell);
   options.tls = FakeServer::Tls();
   options.servers_max = OneOf({0, 1, 2}, entropy_);
   options.attempt_limit = Milliseconds(OneOf({20, 80, 600}, entropy_));
