@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <future>
 #include <map>
 #include <memory>
 #include <new>
@@ -10,10 +9,8 @@
 
 #include <sys/mman.h>
 
-#include "common/time/clock.h"
-#include "common/time/entropy.h"
-#include "server/store/redis/tiered_source.h"
 #include "tests/contract/range_store_contract.h"
+#include "tests/server/store/tiered_server.h"
 #include "tests/support/database/redis.h"
 #include "tests/support/process.h"
 
@@ -21,7 +18,7 @@ namespace firn {
 namespace {
 
 // The ledgers of a few tags, in memory that processes share.
-class SharedLedgers {
+class SharedLedgers final : public FakeLedgers {
  public:
   static constexpr size_t kTagsMax = 32;
 
@@ -30,7 +27,7 @@ class SharedLedgers {
                                         MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
     new (highs_) Highs{};
   }
-  ~SharedLedgers() { munmap(highs_, sizeof(Highs)); }
+  ~SharedLedgers() override { munmap(highs_, sizeof(Highs)); }
   SharedLedgers(const SharedLedgers&) = delete;
   SharedLedgers& operator=(const SharedLedgers&) = delete;
 
@@ -41,10 +38,10 @@ class SharedLedgers {
     highs_->at(place) = tag.start.value_or(1);
   }
 
-  Result<LedgerPlace> Where(const std::string& tag) const {
+  Result<LedgerPlace> Where(const std::string& tag) const override {
     return LedgerPlace{.cluster = "a cluster", .begin = highs_->at(places_.at(tag))};
   }
-  Result<Range> Extend(const std::string& tag, int64_t size) {
+  Result<Range> Extend(const std::string& tag, int64_t size) override {
     const int64_t begin = highs_->at(places_.at(tag)).fetch_add(size);
     return Range{begin, begin + size};
   }
@@ -56,62 +53,7 @@ class SharedLedgers {
   std::map<std::string, size_t> places_;
 };
 
-class DurableSource final : public RangeSource {
- public:
-  DurableSource(SharedLedgers& ledgers, PostToControl control)
-      : ledgers_(ledgers), control_(std::move(control)) {}
-
-  void Take(const TagDefinition& tag, int64_t size, TakeDone done) override {
-    control_([this, name = tag.name, size, done = std::move(done)] {
-      done(ledgers_.Extend(name, size));
-    });
-  }
-  void GiveBack(const TagDefinition&, Range, GiveBackDone done) override {
-    done(Invalid("not here"));
-  }
-  bool permits_no_buffer() const override { return true; }
-
- private:
-  SharedLedgers& ledgers_;
-  const PostToControl control_;
-};
-
-// A server's control thread and its tiered source.
-class TieredHost {
- public:
-  TieredHost(int redis_port, SharedLedgers& ledgers) {
-    const PostToControl control = [this](std::function<void()> task) {
-      static_cast<void>(control_.Post(std::move(task)));
-    };
-    TieredHash::Options options{
-        .place = {.address = {"127.0.0.1", static_cast<uint16_t>(redis_port)},
-                  .time_limit = kPatience},
-        .backoff = {Milliseconds(1), Milliseconds(10)}};
-    source_ = std::make_unique<TieredSource>(
-        "fast", std::make_unique<TieredHash>(std::move(options), SystemClock(), SystemEntropy()),
-        std::make_unique<DurableSource>(ledgers, control),
-        [&ledgers](const TagDefinition& tag, const Ledger::PlaceDone& done) {
-          done(ledgers.Where(tag.name));
-        },
-        control, [](const std::string& sentence) { ADD_FAILURE() << sentence; });
-  }
-  ~TieredHost() {
-    source_->Stop();
-    control_.Stop();
-  }
-
-  Result<Range> Take(const TagDefinition& tag, int64_t size) {
-    std::promise<Result<Range>> told;
-    source_->Take(tag, size, [&](Result<Range> range) { told.set_value(std::move(range)); });
-    return told.get_future().get();
-  }
-
- private:
-  StoreThread control_;
-  std::unique_ptr<TieredSource> source_;
-};
-
-// A TieredHost as a store. The ledger decides where its numbers begin. Its threads start at the
+// A TieredServer as a store. The ledger decides where its numbers begin. Its threads start at the
 // first call: before that, the suite forks.
 class TieredStore final : public RangeStore {
  public:
@@ -123,13 +65,16 @@ class TieredStore final : public RangeStore {
 
   // Retries while other callers have just taken the numbers, or fetch more.
   Result<Range> Advance(const TagDefinition& tag, int64_t, int64_t size) override {
-    if (!host_) host_.emplace(redis_port_, ledgers_);
+    if (!server_) {
+      server_.emplace(redis_port_, ledgers_, kPatience,
+                      [](const std::string& sentence) { ADD_FAILURE() << sentence; });
+    }
     TagDefinition with_steps = tag;
     with_steps.step = std::max<int64_t>(size, 500);
     with_steps.step_max = with_steps.step * 2;
     Result<Range> range = Unavailable("");
     static_cast<void>(Eventually(kPatience, [&] {
-      range = host_->Take(with_steps, size);
+      range = server_->Take(with_steps, size);
       return range.code() != Code::kUnavailable && range.code() != Code::kConflict;
     }));
     return range;
@@ -138,7 +83,7 @@ class TieredStore final : public RangeStore {
  private:
   const int redis_port_;
   SharedLedgers& ledgers_;
-  std::optional<TieredHost> host_;
+  std::optional<TieredServer> server_;
 };
 
 class TieredWorld final : public RangeStoreWorld {

@@ -9,8 +9,7 @@
 
 #include <gmock/gmock.h>
 
-#include "common/time/clock.h"
-#include "common/time/entropy.h"
+#include "tests/server/store/tiered_server.h"
 #include "tests/support/database/redis.h"
 #include "tests/support/process.h"
 #include "tests/support/tcp_proxy.h"
@@ -21,18 +20,18 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 
-// Replaces the ledger; shared by all servers of a test.
-class Ledgers {
+// One ledger for all tags.
+class Ledgers final : public FakeLedgers {
  public:
   explicit Ledgers(std::string cluster = "a cluster", int64_t high = 1)
       : cluster_(std::move(cluster)), high_(high) {}
 
-  Result<LedgerPlace> Where() const {
+  Result<LedgerPlace> Where(const std::string&) const override {
     const std::scoped_lock lock(mutex_);
     if (!failure_.ok()) return failure_;
     return LedgerPlace{.cluster = cluster_, .begin = high_};
   }
-  Result<Range> Extend(int64_t size) {
+  Result<Range> Extend(const std::string&, int64_t size) override {
     const std::scoped_lock lock(mutex_);
     if (!failure_.ok()) return failure_;
     ++segments_;
@@ -60,63 +59,26 @@ class Ledgers {
   int segments_ = 0;
 };
 
-class DurableSource final : public RangeSource {
- public:
-  DurableSource(Ledgers& ledgers, PostToControl control)
-      : ledgers_(ledgers), control_(std::move(control)) {}
-
-  void Take(const TagDefinition&, int64_t size, TakeDone done) override {
-    control_([this, size, done = std::move(done)] { done(ledgers_.Extend(size)); });
-  }
-  void GiveBack(const TagDefinition&, Range, GiveBackDone done) override {
-    done(Invalid("not here"));
-  }
-  bool permits_no_buffer() const override { return true; }
-
- private:
-  Ledgers& ledgers_;
-  const PostToControl control_;
-};
-
-// A server's control thread and its tiered source.
+// A server with one tag.
 class Host {
  public:
-  Host(int redis_port, Ledgers& ledgers, Milliseconds time_limit = Milliseconds(30'000)) {
-    const PostToControl control = [this](std::function<void()> task) {
-      static_cast<void>(control_.Post(std::move(task)));
-    };
-    TieredHash::Options options{
-        .place = {.address = {"127.0.0.1", static_cast<uint16_t>(redis_port)},
-                  .time_limit = time_limit},
-        .backoff = {Milliseconds(1), Milliseconds(10)}};
-    source_ = std::make_unique<TieredSource>(
-        "fast", std::make_unique<TieredHash>(std::move(options), SystemClock(), SystemEntropy()),
-        std::make_unique<DurableSource>(ledgers, control),
-        [&ledgers](const TagDefinition&, const Ledger::PlaceDone& done) { done(ledgers.Where()); },
-        control, [this](const std::string& sentence) { alarms.push_back(sentence); });
-  }
-  ~Host() {
-    source_->Stop();
-    control_.Stop();
-  }
+  Host(int redis_port, Ledgers& ledgers, Milliseconds time_limit = Milliseconds(30'000))
+      : server_(redis_port, ledgers, time_limit,
+                [this](const std::string& sentence) { alarms.push_back(sentence); }) {}
 
-  Result<Range> Take(int64_t size = 1) {
-    std::promise<Result<Range>> told;
-    source_->Take(tag, size, [&](Result<Range> range) { told.set_value(std::move(range)); });
-    return told.get_future().get();
-  }
+  Result<Range> Take(int64_t size = 1) { return server_.Take(tag, size); }
   // Repeats until there are numbers.
   Range Numbers(int64_t size = 1) {
     Result<Range> range = Unavailable("");
     EXPECT_TRUE(Eventually(kPatience, [&] { return (range = Take(size)).ok(); })) << range.status();
     return range.value_or({});
   }
-  TieredSource& source() { return *source_; }
+  TieredSource& source() { return server_.source(); }
   // Acts as the ledger's owner after the ledger has fallen.
   void Distrust() {
     std::promise<void> done;
-    ASSERT_TRUE(control_.Post([&] {
-      source_->Distrust(tag.name);
+    ASSERT_TRUE(server_.control().Post([&] {
+      source().Distrust(tag.name);
       done.set_value();
     }));
     done.get_future().wait();
@@ -126,8 +88,7 @@ class Host {
   std::vector<std::string> alarms;  // on the control thread
 
  private:
-  StoreThread control_;
-  std::unique_ptr<TieredSource> source_;
+  TieredServer server_;
 };
 
 class TieredSourceTest : public testing::Test {
