@@ -97,18 +97,7 @@ class ClientDrill : public Drill {
     }
   }
 
-  bool AllGetMore(int64_t calls = 50) {
-    std::vector<int64_t> before;
-    for (const auto& got : got_) before.push_back(got->calls);
-    const int64_t read_before = awkward_->answered();
-    return Eventually(kPatience, [&] {
-      if (awkward_->answered() <= read_before) return false;
-      for (size_t i = 0; i < got_.size(); ++i) {
-        if (got_[i]->calls < before[i] + calls) return false;
-      }
-      return true;
-    });
-  }
+  bool AllGetMore(int64_t calls = 50) { return awkward_->AllGetMore(got_, &Got::calls, calls); }
 
   // Returns the number of this server's answers to the client.
   uint64_t AnswersOf(const std::string& address) {

@@ -37,16 +37,7 @@ class ServerDrill : public Drill {
 
   // Waits until each client gets ids from some server.
   bool AllGetMore(int64_t calls = 50) {
-    std::vector<int64_t> before;
-    for (const auto& client : clients_) before.push_back(client->calls());
-    const int64_t read_before = awkward_->answered();
-    return Eventually(kPatience, [&] {
-      if (awkward_->answered() <= read_before) return false;
-      for (size_t i = 0; i < clients_.size(); ++i) {
-        if (clients_[i]->calls() < before[i] + calls) return false;
-      }
-      return true;
-    });
+    return awkward_->AllGetMore(clients_, &ReconnectingClient::calls, calls);
   }
 
   // Restarts the server. Returns the time from exec until /readyz reports that it is ready.

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "tests/drill/claimant/oracle.h"
 #include "tests/support/fleet/awkward_client.h"
+#include "tests/support/process.h"
 
 namespace firn {
 
@@ -20,6 +22,21 @@ class AwkwardReaders {
 
   // Returns the number of answers with ids, over all clients.
   int64_t answered() const;
+
+  // Waits until each caller has made `more` calls, and these clients got an answer. `calls` is the
+  // member of a caller that returns the number of its calls.
+  template <typename Caller, typename Calls>
+  bool AllGetMore(const std::vector<std::unique_ptr<Caller>>& callers, Calls calls,
+                  int64_t more) const {
+    std::vector<int64_t> goals;
+    for (const auto& caller : callers) goals.push_back(std::invoke(calls, *caller) + more);
+    const int64_t answered_before = answered();
+    return Eventually(kPatience, [&] {
+      bool all = answered() > answered_before;
+      for (size_t i = 0; i < goals.size(); ++i) all &= std::invoke(calls, *callers[i]) >= goals[i];
+      return all;
+    });
+  }
 
   void Stop();
 
