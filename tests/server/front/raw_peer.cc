@@ -29,9 +29,10 @@ bool Await(int fd, short events) {
 
 }  // namespace
 
-std::string ClientHello() {
+std::string ClientHello(int version) {
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
                                                                   SSL_CTX_free);
+  SSL_CTX_set_max_proto_version(context.get(), version);
   const std::unique_ptr<SSL, decltype(&SSL_free)> client(SSL_new(context.get()), SSL_free);
   SSL_set_bio(client.get(), BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
   SSL_connect(client.get());

@@ -9,8 +9,8 @@
 
 namespace firn::front {
 
-// The first message of a client with TLS 1.3, in its record.
-std::string ClientHello();
+// The first message of a client whose highest version is `version`, in its record.
+std::string ClientHello(int version = TLS1_3_VERSION);
 
 // A peer that controls every byte, and so can misbehave. Every wait has a timeout of some seconds,
 // so a test fails instead of hanging.

@@ -106,20 +106,6 @@ class Senders {
   std::vector<pollfd> polled_;
 };
 
-// The first bytes that a client sends.
-std::string ClientHello(int version) {
-  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
-                                                                  SSL_CTX_free);
-  SSL_CTX_set_max_proto_version(context.get(), version);
-  const std::unique_ptr<SSL, decltype(&SSL_free)> ssl(SSL_new(context.get()), SSL_free);
-  BIO* const said = BIO_new(BIO_s_mem());
-  SSL_set_bio(ssl.get(), BIO_new(BIO_s_mem()), said);
-  SSL_connect(ssl.get());
-  char* bytes = nullptr;
-  const auto size = BIO_get_mem_data(said, &bytes);
-  return {bytes, static_cast<size_t>(size)};
-}
-
 class SocketFuzzTest : public testing::Test {
  protected:
   void Start(std::vector<std::string> flags = {}) {
@@ -175,7 +161,8 @@ TEST_F(SocketFuzzTest, SurvivesRandomTlsRecords) {
       {"--tls_cert=" + authority.File("server.crt"), "--tls_key=" + authority.File("server.key")}));
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> client(SSL_CTX_new(TLS_client_method()),
                                                                  SSL_CTX_free);
-  std::vector<std::string> corpus{ClientHello(TLS1_2_VERSION), ClientHello(TLS1_3_VERSION)};
+  std::vector<std::string> corpus{front::ClientHello(TLS1_2_VERSION),
+                                  front::ClientHello(TLS1_3_VERSION)};
   // A handshake costs a thousand times as much as refusing it.
   Fuzz(std::move(corpus), RequestsWanted() / 10, [&] {
     RawPeer peer(static_cast<uint16_t>(server_->port()), "127.0.0.1", client.get());
