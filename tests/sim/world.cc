@@ -116,21 +116,6 @@ void SimWorld::PassTime() {
   ExpireSessions();
 }
 
-// Ends sessions some time after their timeout.
-void SimWorld::ExpireSessions() {
-  const BootMs now = clock_.Boot();
-  auto& expiring = shared_.expiring;
-  for (size_t i = 0; i < expiring.size();) {
-    if (expiring[i].second > now) {
-      ++i;
-      continue;
-    }
-    tree_.Expire(expiring[i].first);
-    expiring[i] = expiring.back();
-    expiring.pop_back();
-  }
-}
-
 void SimWorld::Act(SimHost& host) {
   if (host.paused_until > clock_.Boot()) return;
   host.RunGhost();

@@ -39,7 +39,7 @@ class SimWorld {
   // --- time and ordinary life -------------------------------------------------------------------
   void Step();
   void PassTime();
-  void ExpireSessions();
+  void ExpireSessions() { tree_.ExpireUntil(clock_.Boot(), shared_.expiring); }
   void Act(SimHost& host);
 
   // --- faults -----------------------------------------------------------------------------------

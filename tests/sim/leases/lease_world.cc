@@ -168,19 +168,6 @@ void LeaseWorld::PassTime() {
   ExpireSessions();
 }
 
-void LeaseWorld::ExpireSessions() {
-  auto& expiring = shared_.expiring;
-  for (size_t i = 0; i < expiring.size();) {
-    if (expiring[i].second > clock_.Boot()) {
-      ++i;
-      continue;
-    }
-    tree_.Expire(expiring[i].first);
-    expiring[i] = expiring.back();
-    expiring.pop_back();
-  }
-}
-
 // --- the end of all faults -----------------------------------------------------------------------
 
 void LeaseWorld::EndFaults() {

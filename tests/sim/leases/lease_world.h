@@ -38,7 +38,7 @@ class LeaseWorld {
   ClaimOptions ClaimOf(int index) const;
   void Step();
   void PassTime();
-  void ExpireSessions();
+  void ExpireSessions() { tree_.ExpireUntil(clock_.Boot(), shared_.expiring); }
   void RoundOf(LeaseProgram& program);
 
   // --- faults (lease_strikes.cc) ----------------------------------------------------------------

@@ -195,14 +195,6 @@ void NodeWorld::Pass(Milliseconds wait) {
   passing_ = false;
 }
 
-void NodeWorld::ExpireSessions() {
-  const BootMs now = clock_.Boot();
-  for (const auto& [session, at] : shared_.expiring) {
-    if (at <= now) tree_.Expire(session);
-  }
-  std::erase_if(shared_.expiring, [now](const auto& one) { return one.second <= now; });
-}
-
 // --- the end of all faults -----------------------------------------------------------------------
 
 // Returns whether all hosts have served all their tags since the last check, and have cached them

@@ -40,7 +40,7 @@ class NodeWorld {
   void Step();
   void PassTime();
   void Pass(Milliseconds wait);
-  void ExpireSessions();
+  void ExpireSessions() { tree_.ExpireUntil(clock_.Boot(), shared_.expiring); }
 
   // --- faults (node_strikes.cc) -----------------------------------------------------------------
   void Strike();

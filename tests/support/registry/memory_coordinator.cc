@@ -17,6 +17,18 @@ void MemoryTree::Expire(int64_t session) {
   EraseEphemerals(session);
 }
 
+void MemoryTree::ExpireUntil(BootMs now, std::vector<std::pair<int64_t, BootMs>>& ends) {
+  for (size_t i = 0; i < ends.size();) {
+    if (ends[i].second > now) {
+      ++i;
+      continue;
+    }
+    Expire(ends[i].first);
+    ends[i] = ends.back();
+    ends.pop_back();
+  }
+}
+
 MemoryTree::Image MemoryTree::Save() const {
   const std::lock_guard lock(mutex_);
   return nodes_;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -36,6 +37,9 @@ class MemoryTree {
   // Ends a session as a registry does after its timeout: its ephemeral nodes are deleted, and its
   // coordinator, if it still exists, is notified and gets a new session. Unknown ids are ignored.
   void Expire(int64_t session);
+
+  // Ends the sessions whose end is at `now` or before it, and removes them from `ends`.
+  void ExpireUntil(BootMs now, std::vector<std::pair<int64_t, BootMs>>& ends);
 
   // Saves a backup, and restores it as a rolled-back ensemble does: nodes, versions and zxids
   // repeat; every session ends, unless the backup is said to contain it. Ephemeral nodes in the
