@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "common/json/json.h"
+#include "registry/cluster/cluster_setup.h"
 #include "registry/open/open_coordinator.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "registry/servers/provider.h"
@@ -53,6 +54,18 @@ class FirnClusterTest : public testing::Test {
     ASSERT_TRUE(registry.Connect(Milliseconds(30'000)).ok());
     const WriteOutcome outcome = registry.Multi({write});
     EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  void Freeze(const std::string& reason) {
+    auto coordinator = OpenCoordinator(registry_, {}, SystemClock(), SystemEntropy());
+    ASSERT_TRUE(coordinator.ok()) << coordinator.status();
+    BlockingCoordinator registry(**coordinator, SystemClock());
+    ASSERT_TRUE(registry.Connect(kPatience).ok());
+    Result<MetaAsRead> root = ReadMeta(registry);
+    ASSERT_TRUE(root.ok()) << root.status();
+    root->meta.frozen = true;
+    root->meta.reason = reason;
+    ASSERT_TRUE(SetMeta(registry, *root).ok());
+  }
+
   }
 
   // Creates the node of a running server with this report.

@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "registry/cluster/cluster_setup.h"
 #include "tests/server/program/running_server.h"
 #include "tests/support/paste.h"
 #include "tests/tools/firn_cluster_fixture.h"
@@ -14,17 +13,6 @@ namespace {
 
 class PrintedCommandsTest : public FirnClusterTest {
  protected:
-  void Freeze() {
-    auto coordinator = OpenCoordinator(registry_, {}, SystemClock(), SystemEntropy());
-    ASSERT_TRUE(coordinator.ok()) << coordinator.status();
-    BlockingCoordinator registry(**coordinator, SystemClock());
-    ASSERT_TRUE(registry.Connect(kPatience).ok());
-    Result<MetaAsRead> root = ReadMeta(registry);
-    ASSERT_TRUE(root.ok()) << root.status();
-    root->meta.frozen = true;
-    root->meta.reason = "data were lost";
-    ASSERT_TRUE(SetMeta(registry, *root).ok());
-  }
   // Returns the settings that no command may change.
   Json Settings() {
     Json settings = FirnJson({"audit"}).at("cluster");
@@ -61,7 +49,7 @@ TEST_F(PrintedCommandsTest, RestoreWithoutArgumentsKeepsTheSettingsOfAFrozenClus
   FirnJson({"machines", "reserve", "1", "--reserved_for=old system"});
   FirnJson({"tags", "create", "limited", "strategy=snowflake", "plugins=rate"});
   const Json before = Settings();
-  Freeze();
+  Freeze("data were lost");
   const Finished audit = Firn({"audit"});
   EXPECT_EQ(audit.exit_code, 1) << audit.out;
   const Finished pasted = Paste(PrintedCommand::kRestore, PrintCommand(PrintedCommand::kRestore),

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "registry/cluster/cluster_setup.h"
 #include "tests/tools/firn_cluster_fixture.h"
 
 namespace firn {
@@ -45,17 +44,6 @@ class FirnBackupTest : public FirnClusterTest {
   Json Cluster() { return FirnJson({"audit"}).at("cluster"); }
   std::string HighOf(const std::string& tag) {
     return FirnJson({"tags", "show", tag}).at(0).at("high").text();
-  }
-  void Freeze(const std::string& reason) {
-    auto coordinator = OpenCoordinator(registry_, {}, SystemClock(), SystemEntropy());
-    ASSERT_TRUE(coordinator.ok()) << coordinator.status();
-    BlockingCoordinator registry(**coordinator, SystemClock());
-    ASSERT_TRUE(registry.Connect(Milliseconds(30'000)).ok());
-    Result<MetaAsRead> root = ReadMeta(registry);
-    ASSERT_TRUE(root.ok()) << root.status();
-    root->meta.frozen = true;
-    root->meta.reason = reason;
-    ASSERT_TRUE(SetMeta(registry, *root).ok());
   }
 };
 
