@@ -22,11 +22,6 @@ namespace {
 
 class FirnServerTest : public testing::Test {
  protected:
-  static int64_t IdFrom(const RunningServer& server) {
-    const auto answer = server.Get("/genid");
-    EXPECT_EQ(answer.status, 200) << answer.body << server.log();
-    return answer.status == 200 ? std::stoll(answer.body) : 0;
-  }
   static void Drain(RunningServer& server) {
     server.process().Signal(SIGTERM);
     EXPECT_EQ(server.process().Wait(kPatience), 0) << server.log();
@@ -50,7 +45,7 @@ TEST_F(FirnServerTest, IssuesWithItsOwnRegistryAndContinuesAfterARestart) {
     RunningServer server(dir_ / "state", {});
     ASSERT_TRUE(server.BecomesReady()) << server.log();
     for (int n = 0; n < 10; ++n) {
-      const int64_t id = IdFrom(server);
+      const int64_t id = server.TakeId();
       EXPECT_GT(id, last);
       last = id;
       ids.insert(id);
@@ -63,7 +58,7 @@ TEST_F(FirnServerTest, IssuesWithItsOwnRegistryAndContinuesAfterARestart) {
 TEST_F(FirnServerTest, ServesUnderTheConfiguredMachineId) {
   RunningServer server(dir_ / "state", {"--registry=static:13", "--static_first_start"});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
-  EXPECT_EQ(Layout::Firn().Unpack(IdFrom(server))->machine, MachineId(13));
+  EXPECT_EQ(Layout::Firn().Unpack(server.TakeId())->machine, MachineId(13));
   const auto status = JsonOf(server.Admin("/v1/status").body);
   EXPECT_EQ(status.at("machine"), 13);
   EXPECT_EQ(status.at("worker"), 3);
@@ -118,7 +113,7 @@ TEST_F(FirnServerTest, FirnWhoNamesTheProcessThatIssuedAnId) {
   for (int i = 0; i < 3; ++i) {
     if (i != 0) server.StartAgain();
     ASSERT_TRUE(server.BecomesReady()) << server.log();
-    issued.emplace_back(IdFrom(server), server.process().pid());
+    issued.emplace_back(server.TakeId(), server.process().pid());
     server.Kill();
   }
   const std::string registry = "--registry=dir://" + (dir_ / "state") + "/registry";
@@ -146,7 +141,7 @@ TEST_F(FirnServerTest, ServesCallsWhileItIsOffline) {
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   EXPECT_EQ(server.PostAdmin("/v1/offline").status, 200);
   EXPECT_EQ(server.Admin("/readyz").body, "OFFLINE\n");
-  EXPECT_GT(IdFrom(server), 0);
+  EXPECT_GT(server.TakeId(), 0);
   EXPECT_EQ(server.PostAdmin("/v1/online").status, 200);
   EXPECT_EQ(server.Admin("/readyz").status, 200);
 }
@@ -157,7 +152,7 @@ TEST_F(FirnServerTest, ServesDuringTheNoticeAndReleasesItsMachineId) {
   server.process().Signal(SIGTERM);
   EXPECT_TRUE(Eventually(kPatience, [&] { return server.Admin("/readyz").status == 503; }));
   EXPECT_EQ(server.Admin("/readyz").body, "DRAINING\n");
-  EXPECT_GT(IdFrom(server), 0);
+  EXPECT_GT(server.TakeId(), 0);
   EXPECT_EQ(server.process().Wait(kPatience), 0);
   EXPECT_NE(server.log().find("released: "), std::string::npos) << server.log();
 }
@@ -198,7 +193,7 @@ TEST_F(FirnServerTest, RefusesAStateFolderInUse) {
   EXPECT_EQ(second.exit_code, 1) << second.err;
   EXPECT_EQ(second.err.find("bounds of earlier leases"), std::string::npos)
       << "it read a file that the first may change: " << second.err;
-  EXPECT_GT(IdFrom(first), 0);
+  EXPECT_GT(first.TakeId(), 0);
 }
 
 TEST_F(FirnServerTest, NamesEveryFaultOfItsConfigurationAtOnce) {

@@ -5,6 +5,8 @@
 #include <sstream>
 #include <utility>
 
+#include <gtest/gtest.h>
+
 #include "tests/server/front/raw_peer.h"
 #include "tests/support/process.h"
 
@@ -78,6 +80,12 @@ RunningServer::Answer RunningServer::Ask(int port, const std::string& verb,
   const size_t head = all.find("\r\n\r\n");
   if (head == std::string::npos) return {};
   return {std::stoi(all.substr(9, 3)), all.substr(head + 4)};
+}
+
+int64_t RunningServer::TakeId() const {
+  const Answer answer = Get("/genid");
+  EXPECT_EQ(answer.status, 200) << answer.body << log();
+  return answer.status == 200 ? std::stoll(answer.body) : 0;
 }
 
 int64_t RunningServer::Metric(const std::string& series) const {

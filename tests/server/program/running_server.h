@@ -39,6 +39,9 @@ class RunningServer {
   Answer Admin(const std::string& target) const { return Ask(admin_port_, "GET", target); }
   Answer PostAdmin(const std::string& target) const { return Ask(admin_port_, "POST", target); }
 
+  // Requests an id of the tag `default`, and fails the test without one.
+  int64_t TakeId() const;
+
   // Returns the value of a series in /metrics, labels included; -1 if it is missing.
   int64_t Metric(const std::string& series) const;
 

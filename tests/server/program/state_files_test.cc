@@ -32,11 +32,6 @@ namespace fs = std::filesystem;
 
 class StateFilesTest : public testing::Test {
  protected:
-  static int64_t IdFrom(const RunningServer& server) {
-    const auto answer = server.Get("/genid");
-    EXPECT_EQ(answer.status, 200) << answer.body << server.log();
-    return answer.status == 200 ? std::stoll(answer.body) : 0;
-  }
   static WallMs StampOf(int64_t id) {
     return Layout::Firn().StartOf(Layout::Firn().Unpack(id)->tick);
   }
@@ -44,7 +39,7 @@ class StateFilesTest : public testing::Test {
   static int64_t IdAfter(const RunningServer& server, int64_t id, Milliseconds later) {
     int64_t next = 0;
     EXPECT_TRUE(Eventually(kPatience, [&] {
-      next = IdFrom(server);
+      next = server.TakeId();
       return StampOf(next) >= StampOf(id) + later;
     }));
     return next;
@@ -87,7 +82,7 @@ class StateFilesTest : public testing::Test {
 TEST_F(StateFilesTest, LostLastWritesOfAStateFolderRepeatNoId) {
   RunningServer server(dir_ / "state", {"--registry=" + LeadingCluster()});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
-  const int64_t first = IdFrom(server);
+  const int64_t first = server.TakeId();
   ASSERT_TRUE(server.KeepsItsHint());
   const Contents early = FilesIn(dir_ / "state");
   const int64_t last = IdAfter(server, first, Milliseconds(3'000));
@@ -95,14 +90,14 @@ TEST_F(StateFilesTest, LostLastWritesOfAStateFolderRepeatNoId) {
   PutBack(early);
   server.StartAgain();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
-  EXPECT_GT(IdFrom(server), last) << server.log();
+  EXPECT_GT(server.TakeId(), last) << server.log();
   EXPECT_NE(server.log().find("inherited: "), std::string::npos) << server.log();
 }
 
 TEST_F(StateFilesTest, AServerWithADamagedFileOfLeasesClaimsNothingUntilItIsDeleted) {
   RunningServer server(dir_ / "state", {"--registry=" + LeadingCluster()});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
-  const int64_t last = IdFrom(server);
+  const int64_t last = server.TakeId();
   ASSERT_TRUE(server.KeepsItsHint());
   server.Kill();
   std::vector<fs::path> damaged;
@@ -123,7 +118,7 @@ TEST_F(StateFilesTest, AServerWithADamagedFileOfLeasesClaimsNothingUntilItIsDele
   for (const fs::path& path : damaged) fs::remove(path);
   server.StartAgain();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
-  EXPECT_GT(IdFrom(server), last);
+  EXPECT_GT(server.TakeId(), last);
 }
 
 TEST_F(StateFilesTest, WithoutATmpfsAKilledServerClaimsAgainAndReportsIt) {
@@ -131,13 +126,13 @@ TEST_F(StateFilesTest, WithoutATmpfsAKilledServerClaimsAgainAndReportsIt) {
   RunningServer server(dir_ / "state",
                        {"--registry=" + LeadingCluster(), "--grant_dir=" + disk.path().string()});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
-  const int64_t first = IdFrom(server);
+  const int64_t first = server.TakeId();
   EXPECT_NE(server.Admin("/v1/status").body.find("is not on a tmpfs"), std::string::npos);
   EXPECT_NE(server.log().find("is not on a tmpfs"), std::string::npos) << server.log();
   server.Kill();
   server.StartAgain();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
-  EXPECT_GT(IdFrom(server), first);
+  EXPECT_GT(server.TakeId(), first);
   EXPECT_EQ(server.log().find("inherited: "), std::string::npos) << server.log();
 }
 
@@ -145,7 +140,7 @@ TEST_F(StateFilesTest, WithoutATmpfsAKilledServerClaimsAgainAndReportsIt) {
 TEST_F(StateFilesTest, AReleasedClaimLeavesNoGrantFile) {
   RunningServer server(dir_ / "state", {"--registry=" + LeadingCluster()});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
-  const int64_t first = IdFrom(server);
+  const int64_t first = server.TakeId();
   const std::string folder = server.grant_dir() + "/firn-" + std::to_string(geteuid());
   server.Kill();
   EXPECT_EQ(FilesIn(folder).size(), 1u) << "the next start resumes from it";
@@ -156,7 +151,7 @@ TEST_F(StateFilesTest, AReleasedClaimLeavesNoGrantFile) {
   EXPECT_TRUE(FilesIn(folder).empty());
   server.StartAgain();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
-  EXPECT_GT(IdFrom(server), first);
+  EXPECT_GT(server.TakeId(), first);
 }
 
 // --- a grant that can be neither written nor removed ---------------------------------------------
@@ -194,7 +189,7 @@ class StuckGrant {
 TEST_F(StateFilesTest, ReportsAGrantThatCannotBeRemovedAndRecovers) {
   RunningServer server(dir_ / "state", {});
   ASSERT_TRUE(server.BecomesReady()) << server.log();
-  ASSERT_GT(IdFrom(server), 0);
+  ASSERT_GT(server.TakeId(), 0);
   const std::string folder = server.grant_dir() + "/firn-" + std::to_string(geteuid());
   {
     const StuckGrant stuck(server.process().pid(), folder);
@@ -211,7 +206,7 @@ TEST_F(StateFilesTest, ReportsAGrantThatCannotBeRemovedAndRecovers) {
     EXPECT_NE(status.find("File too large"), std::string::npos) << status;
   }
   EXPECT_TRUE(Eventually(kPatience, [&] { return server.Admin("/readyz").status == 200; }));
-  EXPECT_GT(IdFrom(server), 0);
+  EXPECT_GT(server.TakeId(), 0);
 }
 
 // --- files that are not regular, and limits that are too low -------------------------------------

@@ -78,11 +78,6 @@ class ZooKeeperServerTest : public testing::Test {
   static Json StatusOf(const RunningServer& server) {
     return JsonOf(server.Admin("/v1/status").body);
   }
-  static int64_t IdFrom(const RunningServer& server) {
-    const auto answer = server.Get("/genid");
-    EXPECT_EQ(answer.status, 200) << answer.body << server.log();
-    return answer.status == 200 ? std::stoll(answer.body) : 0;
-  }
   static bool Says(const RunningServer& server, const std::string& state) {
     return Eventually(kPatience,
                       [&] { return server.Admin("/readyz").body.starts_with(state + "\n"); });
@@ -125,13 +120,13 @@ TEST_F(ZooKeeperServerTest, KeepsItsMachineIdAfterAKill) {
   RunningServer server = Server();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   const Json machine = StatusOf(server).at("machine");
-  const int64_t before = IdFrom(server);
+  const int64_t before = server.TakeId();
   ASSERT_TRUE(server.KeepsItsHint());
   server.Kill();
   server.StartAgain();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   EXPECT_EQ(StatusOf(server).at("machine"), machine);
-  EXPECT_GT(IdFrom(server), before);
+  EXPECT_GT(server.TakeId(), before);
   EXPECT_TRUE(Announces(server, ServerPhase::kReady));
 }
 
@@ -139,13 +134,13 @@ TEST_F(ZooKeeperServerTest, RestartsWhileZooKeeperIsUnreachable) {
   RunningServer server = Server();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   const Json machine = StatusOf(server).at("machine");
-  const int64_t before = IdFrom(server);
+  const int64_t before = server.TakeId();
   ASSERT_TRUE(server.KeepsItsHint());
   server.Kill();
   zookeeper_->KillAll();
   server.StartAgain();
   ASSERT_TRUE(server.BecomesReady()) << server.log();
-  EXPECT_GT(IdFrom(server), before);
+  EXPECT_GT(server.TakeId(), before);
   EXPECT_EQ(StatusOf(server).at("machine"), machine);
   EXPECT_NE(StatusOf(server).at("cluster_uuid"), "");
   ASSERT_TRUE(zookeeper_->RestartAll().ok());
@@ -177,7 +172,7 @@ TEST_F(ZooKeeperServerTest, OfflineSurvivesARestart) {
   server.Kill();
   server.StartAgain();
   EXPECT_TRUE(Says(server, "OFFLINE")) << server.log();
-  EXPECT_GT(IdFrom(server), 0);
+  EXPECT_GT(server.TakeId(), 0);
   EXPECT_EQ(server.PostAdmin("/v1/online").status, 200);
   EXPECT_TRUE(Announces(server, ServerPhase::kReady));
   EXPECT_TRUE(Says(server, "READY"));
@@ -198,7 +193,7 @@ TEST_F(ZooKeeperServerTest, AFirstStartWithoutTheRegistryReplacesItsGuess) {
   ASSERT_TRUE(zookeeper_->RestartAll().ok());
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   EXPECT_EQ(StatusOf(server).at("layout"), "twitter");
-  EXPECT_GT(IdFrom(server), 0);
+  EXPECT_GT(server.TakeId(), 0);
 }
 
 TEST_F(ZooKeeperServerTest, TheAuditListsAServerThatCannotClaim) {
