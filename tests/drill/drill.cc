@@ -89,11 +89,8 @@ void Drill::StopCleanly(Claimant& claimant) {
 
 // --- the registry -------------------------------------------------------------------------------
 
-Finished Drill::Firn(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), BuiltProgram("firn"));
-  arguments.push_back("--registry=" + registry_);
-  arguments.push_back("--timeout_ms=30000");
-  return RunToEnd(arguments);
+Finished Drill::Firn(const std::vector<std::string>& words) {
+  return RunFirn(words, {"--registry=" + registry_, "--timeout_ms=30000"});
 }
 
 Result<Node> Drill::ReadNode(const std::string& path) {

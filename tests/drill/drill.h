@@ -57,7 +57,7 @@ class Drill : public testing::Test {
   void StopCleanly(Claimant& claimant);
 
   // Runs `firn` with this registry.
-  Finished Firn(std::vector<std::string> arguments);
+  Finished Firn(const std::vector<std::string>& words);
 
   // These functions read the registry through the test's own session.
   Result<Node> ReadNode(const std::string& path);

@@ -96,8 +96,7 @@ class LockedEnsembleDrill : public Drill {
     return "zk://" + hosts + kClusterPath;
   }
   static Finished Audit(const std::vector<int>& doors) {
-    return RunToEnd(
-        {BuiltProgram("firn"), "audit", "--timeout_ms=5000", "--registry=" + Through(doors)});
+    return RunFirn({"audit", "--timeout_ms=5000", "--registry=" + Through(doors)});
   }
   std::string Log(const std::string& name) const {
     std::ifstream file(folder(name + ".log"));

@@ -197,9 +197,8 @@ TEST_F(SegmentDrill, ARolledBackRegistryIsFrozenAndNoNumberRepeatsAfterItsRestor
   ASSERT_TRUE(zookeeper_->RestoreData().ok());
   ASSERT_TRUE(Eventually(kTakersPatience, [&] { return Frozen(); }));
 
-  const Finished restored =
-      RunToEnd({BuiltProgram("firn"), "restore", "--registry=zk://" + zookeeper_->hosts() + kRoot,
-                "--set=workers=8", "--skew_max_ms=5000", "--tag_gap=100000"});
+  const Finished restored = RunFirn({"restore", "--registry=zk://" + zookeeper_->hosts() + kRoot,
+                                     "--set=workers=8", "--skew_max_ms=5000", "--tag_gap=100000"});
   ASSERT_EQ(restored.exit_code, 0) << restored.err << restored.out;
   ASSERT_TRUE(AllGoOn(500)) << "without help";
   EXPECT_FALSE(Frozen());

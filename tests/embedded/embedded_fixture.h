@@ -30,10 +30,8 @@ class EmbeddedFixture : public testing::Test {
     return *std::move(opened);
   }
 
-  int RunFirn(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), BuiltProgram("firn"));
-    arguments.push_back("--registry=" + Options().registry);
-    return RunToEnd(arguments, kPatience).exit_code;
+  int Firn(const std::vector<std::string>& words) {
+    return RunFirn(words, {"--registry=" + Options().registry}).exit_code;
   }
 
   TempDir folder_;

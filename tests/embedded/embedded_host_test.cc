@@ -51,8 +51,7 @@ class CountingHandler final : public RejectionHandler {
 
 TEST_F(EmbeddedHostTest, AcceptsAProgramsPluginsAndRefusalHandler) {
   Open().reset();
-  ASSERT_EQ(RunFirn({"tags", "create", "order", "strategy=segment", "plugins=single", "--force"}),
-            0);
+  ASSERT_EQ(Firn({"tags", "create", "order", "strategy=segment", "plugins=single", "--force"}), 0);
   const auto handler = std::make_shared<CountingHandler>();
   EmbeddedOptions options = Options();
   options.extensions.plugins["single"] = [](const TagDefinition&) -> std::shared_ptr<Plugin> {
@@ -132,7 +131,7 @@ class Sevens final : public Strategy {
 TEST_F(EmbeddedHostTest, StartsAndStopsAProgramsStrategyOnce) {
   Open().reset();
   for (const char* tag : {"one", "two"}) {
-    ASSERT_EQ(RunFirn({"tags", "create", tag, "strategy=sevens", "--force"}), 0);
+    ASSERT_EQ(Firn({"tags", "create", tag, "strategy=sevens", "--force"}), 0);
   }
   const auto sevens = std::make_shared<Sevens>();
   EmbeddedOptions options = Options();
@@ -155,10 +154,10 @@ TEST_F(EmbeddedHostTest, SupportsKeysHistoryAndTextsLikeAServer) {
   Open().reset();
   std::ofstream(folder_ / "k1.key") << "000102030405060708090a0b0c0d0e0f\n";
   std::filesystem::permissions(folder_ / "k1.key", std::filesystem::perms::owner_read);
-  ASSERT_EQ(RunFirn({"tags", "create", "shown", "strategy=segment", "plugins=history,obfuscate",
-                     "text=S-{id:09}", "obfuscate.width=9", "obfuscate.key=k1",
-                     "obfuscate.check=c6a13b"}),
-            0);
+  ASSERT_EQ(
+      Firn({"tags", "create", "shown", "strategy=segment", "plugins=history,obfuscate",
+            "text=S-{id:09}", "obfuscate.width=9", "obfuscate.key=k1", "obfuscate.check=c6a13b"}),
+      0);
   EmbeddedOptions options = Options();
   options.history_file = folder_ / "history";
   EXPECT_FALSE((*Embedded::Open(options))->Next("shown").ok()) << "no keys";

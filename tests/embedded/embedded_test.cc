@@ -29,8 +29,7 @@ class EmbeddedTest : public EmbeddedFixture {
  protected:
   // Returns the current and past holders of a machine id, as an audit shows them.
   std::set<std::string> Owners() {
-    const Finished audit =
-        RunToEnd({BuiltProgram("firn"), "audit", "--json", "--registry=" + Options().registry});
+    const Finished audit = RunFirn({"audit", "--json", "--registry=" + Options().registry});
     const auto json = JsonOf(audit.out);
     EXPECT_TRUE(json.is_object()) << audit.err;
     std::set<std::string> owners;
@@ -88,7 +87,7 @@ TEST_F(EmbeddedTest, TwoProgramsHaveTwoMachineIds) {
 
 TEST_F(EmbeddedTest, ServesSegmentTagsAndContinuesAfterACleanEnd) {
   Open().reset();  // the directory is a cluster
-  ASSERT_EQ(RunFirn({"tags", "create", "order", "strategy=segment", "start=100"}), 0);
+  ASSERT_EQ(Firn({"tags", "create", "order", "strategy=segment", "start=100"}), 0);
   auto ids = Open();
   for (int64_t i = 100; i < 3'000; ++i) ASSERT_EQ(*ids->Next("order"), i);
   EXPECT_EQ(ids->NextRuns("order", 5'000)->front(), (IdRun{3'000, 5'000, 1}));
@@ -99,7 +98,7 @@ TEST_F(EmbeddedTest, ServesSegmentTagsAndContinuesAfterACleanEnd) {
 // Its period is a year, so that no period ends during the test.
 TEST_F(EmbeddedTest, ServesAndSharesDatedTags) {
   const auto one = Open(), two = Open(2);
-  ASSERT_EQ(RunFirn({"tags", "create", "order", "strategy=dated", "period=year", "step=10"}), 0);
+  ASSERT_EQ(Firn({"tags", "create", "order", "strategy=dated", "period=year", "step=10"}), 0);
   std::set<int64_t> all;
   for (int i = 0; i < 50; ++i) {
     for (Embedded* ids : {one.get(), two.get()}) {
@@ -120,7 +119,7 @@ TEST_F(EmbeddedTest, ServesAndSharesDatedTags) {
 
 TEST_F(EmbeddedTest, ADatedTagContinuesAfterACleanEnd) {
   auto ids = Open();
-  ASSERT_EQ(RunFirn({"tags", "create", "order", "strategy=dated", "period=year"}), 0);
+  ASSERT_EQ(Firn({"tags", "create", "order", "strategy=dated", "period=year"}), 0);
   const Result<int64_t> first = ids->Next("order");
   ASSERT_TRUE(first.ok()) << first.status();
   ids.reset();
@@ -129,7 +128,7 @@ TEST_F(EmbeddedTest, ADatedTagContinuesAfterACleanEnd) {
 
 TEST_F(EmbeddedTest, ProgramsOfOneHostShareASegmentTag) {
   Open().reset();
-  ASSERT_EQ(RunFirn({"tags", "create", "order", "strategy=segment", "step=10"}), 0);
+  ASSERT_EQ(Firn({"tags", "create", "order", "strategy=segment", "step=10"}), 0);
   const auto one = Open(1);
   const auto two = Open(2);
   std::set<int64_t> all;
@@ -151,8 +150,8 @@ class ForgetfulStore final : public RangeStore {
 
 TEST_F(EmbeddedTest, AcceptsAProgramsOwnStores) {
   Open().reset();
-  ASSERT_EQ(RunFirn({"tags", "create", "order", "store=own", "step=10"}), 0);
-  ASSERT_EQ(RunFirn({"tags", "create", "user", "store=memory", "start=50"}), 0);
+  ASSERT_EQ(Firn({"tags", "create", "order", "store=own", "step=10"}), 0);
+  ASSERT_EQ(Firn({"tags", "create", "user", "store=memory", "start=50"}), 0);
   EmbeddedOptions options = Options();
   options.extensions.stores = {{"own", [] { return std::make_unique<ForgetfulStore>(); }},
                                {"memory", [] { return std::make_unique<MemoryStore>(); }}};
@@ -202,7 +201,7 @@ TEST_F(EmbeddedTest, ABatchIsExact) {
 TEST_F(EmbeddedTest, ServesATagCreatedLater) {
   const auto ids = Open();
   EXPECT_EQ(ids->Next("order").code(), Code::kNotFound);
-  ASSERT_EQ(RunFirn({"tags", "create", "order", "strategy=snowflake"}), 0);
+  ASSERT_EQ(Firn({"tags", "create", "order", "strategy=snowflake"}), 0);
   EXPECT_TRUE(Eventually(kPatience, [&] { return ids->Next("order").ok(); }));
 }
 
@@ -236,11 +235,10 @@ TEST_F(EmbeddedTest, RestartsWhileZooKeeperIsUnreachable) {
   ASSERT_TRUE(zookeeper.ok()) << zookeeper.status();
   EmbeddedOptions options = Options();
   options.registry = "zk://" + (*zookeeper)->hosts() + "/firn/embedded";
-  ASSERT_EQ(RunToEnd({BuiltProgram("firn"), "init", "--brand-new", "--force", "--workers=4",
-                      "--registry=" + options.registry},
-                     kPatience)
-                .exit_code,
-            0);
+  ASSERT_EQ(
+      RunFirn({"init", "--brand-new", "--force", "--workers=4", "--registry=" + options.registry})
+          .exit_code,
+      0);
   const int64_t before = IdOfAProgramThatDies(options);
   ASSERT_GT(before, 0);
   (*zookeeper)->KillAll();
@@ -260,10 +258,8 @@ TEST_F(EmbeddedTest, ProgramsShareSegmentTagsOnARealZooKeeper) {
   ASSERT_TRUE(zookeeper.ok()) << zookeeper.status();
   EmbeddedOptions options = Options();
   options.registry = "zk://" + (*zookeeper)->hosts() + "/firn/embedded";
-  const auto firn = [&](std::vector<std::string> words) {
-    words.insert(words.begin(), BuiltProgram("firn"));
-    words.push_back("--registry=" + options.registry);
-    return RunToEnd(words, kPatience).exit_code;
+  const auto firn = [&](const std::vector<std::string>& words) {
+    return RunFirn(words, {"--registry=" + options.registry}).exit_code;
   };
   ASSERT_EQ(firn({"init", "--brand-new", "--force", "--workers=4"}), 0);
   ASSERT_EQ(firn({"tags", "create", "order", "strategy=segment", "step=10", "step_max=10"}), 0);

@@ -166,6 +166,13 @@ Finished RunToEnd(const std::vector<std::string>& command, Milliseconds patience
   return {exit_code, ReadWhole(dir / "out"), ReadWhole(dir / "err")};
 }
 
+Finished RunFirn(const std::vector<std::string>& words, const std::vector<std::string>& flags) {
+  std::vector<std::string> command{BuiltProgram("firn")};
+  command.insert(command.end(), words.begin(), words.end());
+  command.insert(command.end(), flags.begin(), flags.end());
+  return RunToEnd(command);
+}
+
 std::string BuiltProgram(const std::string& name) {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
 }

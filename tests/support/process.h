@@ -60,6 +60,9 @@ struct Finished {
 Finished RunToEnd(const std::vector<std::string>& command,
                   Milliseconds patience = Milliseconds(60'000));
 
+// Runs the built `firn` with `words`, followed by `flags`.
+Finished RunFirn(const std::vector<std::string>& words, const std::vector<std::string>& flags = {});
+
 // The folder of the built programs: that of the running test.
 std::string BuiltProgram(const std::string& name);
 

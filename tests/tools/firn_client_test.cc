@@ -63,8 +63,7 @@ class FirnClientTest : public testing::Test {
                       (words.size() == 1 || words[1].starts_with("-") || words[0] != "servers");
     if (asks) words.insert(words.end(), {"--deadline_ms=30000", "--attempt_ms=10000"});
     if (words[0] != "explain") words.push_back("--registry=" + cluster_->registry);
-    words.insert(words.begin(), BuiltProgram("firn"));
-    return RunToEnd(words);
+    return RunFirn(words);
   }
   static Json FirnJson(Words words, int exit_code = 0) {
     words.push_back("--json");
@@ -103,7 +102,7 @@ TEST_F(FirnClientTest, NextPrintsIdsAndText) {
 
 TEST_F(FirnClientTest, NextWithoutAServerPrintsHowToStartOne) {
   for (const char* where : {"--servers=list://127.0.0.1:1", "--registry=dir:///no/such/folder"}) {
-    const Finished alone = RunToEnd({BuiltProgram("firn"), "next", where, "--deadline_ms=200"});
+    const Finished alone = RunFirn({"next", where, "--deadline_ms=200"});
     EXPECT_NE(alone.exit_code, 0);
     EXPECT_NE(alone.err.find("`firn-server` starts one"), std::string::npos) << alone.err;
   }
@@ -112,13 +111,9 @@ TEST_F(FirnClientTest, NextWithoutAServerPrintsHowToStartOne) {
 }
 
 TEST_F(FirnClientTest, FailsWithTryLaterWithoutAServer) {
-  EXPECT_EQ(
-      RunToEnd({BuiltProgram("firn"), "next", "--servers=list://127.0.0.1:1", "--deadline_ms=200"})
-          .exit_code,
-      3);
-  EXPECT_EQ(
-      RunToEnd({BuiltProgram("firn"), "servers", "--registry=dir:///no/such/folder"}).exit_code, 4);
-  EXPECT_EQ(RunToEnd({BuiltProgram("firn"), "next", "--servers=nonsense"}).exit_code, 2);
+  EXPECT_EQ(RunFirn({"next", "--servers=list://127.0.0.1:1", "--deadline_ms=200"}).exit_code, 3);
+  EXPECT_EQ(RunFirn({"servers", "--registry=dir:///no/such/folder"}).exit_code, 4);
+  EXPECT_EQ(RunFirn({"next", "--servers=nonsense"}).exit_code, 2);
 }
 
 TEST_F(FirnClientTest, WatchPrintsRateAndLatency) {
@@ -180,8 +175,8 @@ TEST_F(FirnClientTest, ReportsAServerThatDoesNotAnswer) {
 }
 
 TEST_F(FirnClientTest, PrintsTheNumbersTakenBeforeACallFails) {
-  const Finished made = RunToEnd({BuiltProgram("firn"), "tags", "create", "few", "strategy=dated",
-                                  "digits=1", "step=1", "--registry=" + cluster_->registry});
+  const Finished made = RunFirn({"tags", "create", "few", "strategy=dated", "digits=1", "step=1",
+                                 "--registry=" + cluster_->registry});
   ASSERT_EQ(made.exit_code, 0) << made.err;
   const std::string from = "--servers=list://" + address(0);
   const Finished some = Firn({"next", "few", "-n", "20", "--text", from});
@@ -194,15 +189,14 @@ TEST_F(FirnClientTest, PrintsTheNumbersTakenBeforeACallFails) {
 
 TEST_F(FirnClientTest, ExplainsATextOfFieldsByItsTag) {
   const std::string registry = "--registry=" + cluster_->registry;
-  const Finished made = RunToEnd({BuiltProgram("firn"), "tags", "create", "stamp",
-                                  "strategy=snowflake", "text=S{id:fields}", registry});
+  const Finished made =
+      RunFirn({"tags", "create", "stamp", "strategy=snowflake", "text=S{id:fields}", registry});
   ASSERT_EQ(made.exit_code, 0) << made.err;
   for (const std::string& server : cluster_->addresses) {  // of two machine ids one is not 0
     const std::string from = "--servers=list://" + server;
     const std::string id = FirnJson({"next", from}).at("ids").at(0).text();
     const std::string text = FirnJson({"next", "stamp", "--text", from}).at("ids").at(0).text();
-    const Finished read =
-        RunToEnd({BuiltProgram("firn"), "explain", text, "--tag=stamp", "--json", registry});
+    const Finished read = RunFirn({"explain", text, "--tag=stamp", "--json", registry});
     const Json shown = JsonOf(read.out);
     ASSERT_TRUE(shown.is_array()) << text << read.err;
     const Json& fields = shown.at(0);
@@ -237,8 +231,8 @@ std::vector<std::string> ReadByOthers(const std::string& uuid, const TempDir& fo
 
 TEST_F(FirnClientTest, ExplainsAUuidByItsTag) {
   const std::string registry = "--registry=" + cluster_->registry;
-  const Finished made = RunToEnd({BuiltProgram("firn"), "tags", "create", "uuids",
-                                  "strategy=snowflake", "text={id:uuid7}", registry});
+  const Finished made =
+      RunFirn({"tags", "create", "uuids", "strategy=snowflake", "text={id:uuid7}", registry});
   ASSERT_EQ(made.exit_code, 0) << made.err;
   const std::string uuid =
       FirnJson({"next", "uuids", "--text", "--servers=list://" + cluster_->addresses[0]})
@@ -246,8 +240,7 @@ TEST_F(FirnClientTest, ExplainsAUuidByItsTag) {
           .at(0)
           .text();
   const auto by_tag = [&](const std::string& verb) {
-    const Finished read =
-        RunToEnd({BuiltProgram("firn"), verb, uuid, "--tag=uuids", "--json", registry});
+    const Finished read = RunFirn({verb, uuid, "--tag=uuids", "--json", registry});
     EXPECT_EQ(read.exit_code, 0) << read.err;
     return JsonOf(read.out).at(0);
   };
@@ -263,8 +256,8 @@ TEST_F(FirnClientTest, ExplainsAUuidByItsTag) {
   for (const std::string& read : ReadByOthers(uuid, cluster_->folder)) {
     EXPECT_EQ(read, std::string("7 2 ") + bits + "\n");
   }
-  const Finished refused = RunToEnd({BuiltProgram("firn"), "tags", "create", "numbers",
-                                     "strategy=segment", "text={id:uuid7}", registry});
+  const Finished refused =
+      RunFirn({"tags", "create", "numbers", "strategy=segment", "text={id:uuid7}", registry});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_NE(refused.err.find("{id:uuid7} is of snowflake tags only"), std::string::npos);
 }

@@ -22,10 +22,8 @@ namespace firn {
 // Runs the program on its own directory registry.
 class FirnClusterTest : public testing::Test {
  protected:
-  Finished Firn(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), BuiltProgram("firn"));
-    arguments.push_back("--registry=" + registry_);
-    return RunToEnd(arguments);
+  Finished Firn(const std::vector<std::string>& words) {
+    return RunFirn(words, {"--registry=" + registry_});
   }
 
   Json FirnJson(std::vector<std::string> arguments, int exit_code = 0) {
@@ -54,6 +52,8 @@ class FirnClusterTest : public testing::Test {
     ASSERT_TRUE(registry.Connect(Milliseconds(30'000)).ok());
     const WriteOutcome outcome = registry.Multi({write});
     EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  }
+
   void Freeze(const std::string& reason) {
     auto coordinator = OpenCoordinator(registry_, {}, SystemClock(), SystemEntropy());
     ASSERT_TRUE(coordinator.ok()) << coordinator.status();
@@ -64,8 +64,6 @@ class FirnClusterTest : public testing::Test {
     root->meta.frozen = true;
     root->meta.reason = reason;
     ASSERT_TRUE(SetMeta(registry, *root).ok());
-  }
-
   }
 
   // Creates the node of a running server with this report.

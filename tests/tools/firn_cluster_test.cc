@@ -379,16 +379,16 @@ TEST_F(FirnClusterTest, RequiresForceForSettingsOfUnlistedServers) {
 
 TEST_F(FirnClusterTest, AnInvalidRegistryIsInvalidUsage) {
   for (const char* registry : {"", "nonsense", "ftp://x", "zk://", "zk://h", "dir://relative"}) {
-    const Finished refused = RunToEnd(
-        {BuiltProgram("firn"), "audit", "--timeout_ms=300", std::string("--registry=") + registry});
+    const Finished refused =
+        RunFirn({"audit", "--timeout_ms=300", std::string("--registry=") + registry});
     EXPECT_EQ(refused.exit_code, 2) << registry << ": " << refused.err;
   }
 }
 
 TEST_F(FirnClusterTest, AnUnreachableRegistryExitsWithTryLater) {
   const Finished later =
-      RunToEnd({BuiltProgram("firn"), "audit", "--timeout_ms=300",
-                "--registry=zk://127.0.0.1:" + std::to_string(FreePort()) + "/firn/test"});
+      RunFirn({"audit", "--timeout_ms=300",
+               "--registry=zk://127.0.0.1:" + std::to_string(FreePort()) + "/firn/test"});
   EXPECT_EQ(later.exit_code, 3) << later.err;
 }
 

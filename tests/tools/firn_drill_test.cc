@@ -107,8 +107,8 @@ TEST_F(FirnDrillTest, AFailedCallIsABrokenPromise) {
   // A tag with a low rate limit.
   ASSERT_EQ(Firn({"tags", "create", "rare", "plugins=limit", "limit.per_second=1"}).exit_code, 2)
       << "`tags` has no --deadline_ms";
-  const Finished made = RunToEnd({BuiltProgram("firn"), "tags", "create", "rare", "plugins=limit",
-                                  "limit.per_second=1", "--registry=" + registry_});
+  const Finished made = RunFirn(
+      {"tags", "create", "rare", "plugins=limit", "limit.per_second=1", "--registry=" + registry_});
   ASSERT_EQ(made.exit_code, 0) << made.err;
   ASSERT_TRUE(Eventually(kPatience, [&] { return Firn({"next", "rare"}, 0).exit_code == 0; }));
   ASSERT_TRUE(Eventually(kPatience, [&] {

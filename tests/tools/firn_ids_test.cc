@@ -9,15 +9,8 @@
 namespace firn {
 namespace {
 
-// Runs the program and returns its exit code and output.
-Finished Firn(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), BuiltProgram("firn"));
-  return RunToEnd(arguments);
-}
-
-Json FirnJson(std::vector<std::string> arguments) {
-  arguments.push_back("--json");
-  return JsonOf(Firn(std::move(arguments)).out);
+Json FirnJson(const std::vector<std::string>& words) {
+  return JsonOf(RunFirn(words, {"--json"}).out);
 }
 
 TEST(FirnCommandTest, ExplainsAnIdOfALayout) {
@@ -38,7 +31,8 @@ TEST(FirnCommandTest, ExplainMarksDatesThatMayBeWrong) {
   const auto guessed = FirnJson({"explain", "123456789012345678"}).at(0);
   EXPECT_NE(guessed.at("note").text().find("read with layout"), std::string::npos);
   EXPECT_EQ(guessed.at("note").text().find("future"), std::string::npos);
-  EXPECT_NE(Firn({"explain", "123456789012345678"}).out.find("NOTE: read with"), std::string::npos);
+  EXPECT_NE(RunFirn({"explain", "123456789012345678"}).out.find("NOTE: read with"),
+            std::string::npos);
 
   const auto future = FirnJson({"explain", "9000000000000000000", "--layout=firn"}).at(0);
   EXPECT_NE(future.at("note").text().find("future"), std::string::npos);
@@ -74,7 +68,7 @@ TEST(FirnCommandTest, InvalidCallsPrintOneSentenceAndExitWithTwo) {
                                              {"compose", "machine=5", "--form=base62"},
                                              {"nonsense"},
                                              {}}) {
-    const Finished refused = Firn(call);
+    const Finished refused = RunFirn(call);
     EXPECT_EQ(refused.exit_code, 2) << (call.empty() ? "" : call.back());
     EXPECT_FALSE(refused.err.empty());
     EXPECT_EQ(refused.out, "");
@@ -82,7 +76,7 @@ TEST(FirnCommandTest, InvalidCallsPrintOneSentenceAndExitWithTwo) {
 }
 
 TEST(FirnCommandTest, PrintsFailuresAsJson) {
-  const Finished refused = Firn({"explain", "12x", "--json"});
+  const Finished refused = RunFirn({"explain", "12x", "--json"});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_EQ(JsonOf(refused.out).at("error").at("code"), "invalid");
 }
@@ -107,7 +101,7 @@ size_t HelpedVerbs(const std::vector<std::string>& words) {
   for (const std::string& word : words) path += " " + word;
   std::vector<std::string> call = words;
   call.emplace_back("--help");
-  const Finished help = Firn(call);
+  const Finished help = RunFirn(call);
   EXPECT_EQ(help.exit_code, 0) << path;
   EXPECT_EQ(help.err, "");
   EXPECT_TRUE(help.out.starts_with(path)) << help.out;
@@ -123,8 +117,8 @@ size_t HelpedVerbs(const std::vector<std::string>& words) {
 
 TEST(FirnCommandTest, EveryVerbHasHelp) {
   EXPECT_GT(HelpedVerbs({}), 20u);
-  const Finished next = Firn({"next", "-h"});
-  EXPECT_EQ(next.out, Firn({"next", "--help"}).out);
+  const Finished next = RunFirn({"next", "-h"});
+  EXPECT_EQ(next.out, RunFirn({"next", "--help"}).out);
   for (const char* flag : {"--n=...", "--text", "--watch", "--rate", "--registry", "--json"}) {
     EXPECT_NE(next.out.find(flag), std::string::npos) << flag;
   }
@@ -133,7 +127,7 @@ TEST(FirnCommandTest, EveryVerbHasHelp) {
 TEST(FirnCommandTest, PrintsItsVersion) {
   for (const std::vector<std::string>& call :
        std::vector<std::vector<std::string>>{{"--version"}, {"next", "--version"}}) {
-    const Finished version = Firn(call);
+    const Finished version = RunFirn(call);
     EXPECT_EQ(version.exit_code, 0);
     EXPECT_TRUE(version.out.starts_with("firn version 0.")) << version.out;
     EXPECT_EQ(version.err, "");
@@ -141,8 +135,8 @@ TEST(FirnCommandTest, PrintsItsVersion) {
 }
 
 TEST(FirnCommandTest, ParsesANegativeIdAsAnArgument) {
-  EXPECT_EQ(Firn({"explain", "-5"}).exit_code, 2);  // no id of the layout firn is negative
-  EXPECT_NE(Firn({"explain", "-5"}).err.find("-5"), std::string::npos);
+  EXPECT_EQ(RunFirn({"explain", "-5"}).exit_code, 2);  // no id of the layout firn is negative
+  EXPECT_NE(RunFirn({"explain", "-5"}).err.find("-5"), std::string::npos);
 }
 
 }  // namespace

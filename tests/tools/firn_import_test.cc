@@ -38,10 +38,8 @@ class FirnImportTest : public testing::Test {
 
   static void Run(const std::string& sql) { ASSERT_EQ(server_->Run(sql), Status()) << sql; }
 
-  Finished Firn(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), BuiltProgram("firn"));
-    arguments.push_back("--registry=dir://" + (folder_ / "registry"));
-    return RunToEnd(arguments);
+  Finished Firn(const std::vector<std::string>& words) {
+    return RunFirn(words, {"--registry=dir://" + (folder_ / "registry")});
   }
   Finished Import(std::vector<std::string> arguments,
                   const std::vector<std::string>& databases = {"ids"}) {

@@ -73,10 +73,8 @@ class FirnTlsTest : public testing::Test {
     words.push_back("--tls_ca=" + authority.File("ca.crt"));
     return words;
   }
-  static Finished Firn(Words words) {
-    words.insert(words.begin(),
-                 {BuiltProgram("firn"), "--deadline_ms=30000", "--attempt_ms=10000"});
-    return RunToEnd(words);
+  static Finished Firn(const Words& words) {
+    return RunFirn(words, {"--deadline_ms=30000", "--attempt_ms=10000"});
   }
 
   TempDir folder_;

@@ -26,10 +26,8 @@ using testing::Not;
 
 class AskedServersTest : public testing::Test {
  protected:
-  Finished Firn(std::vector<std::string> words) const {
-    words.insert(words.begin(), BuiltProgram("firn"));
-    words.push_back("--registry=" + registry());
-    return RunToEnd(words);
+  Finished Firn(const std::vector<std::string>& words) const {
+    return RunFirn(words, {"--registry=" + registry()});
   }
   RunningServer& Start(std::vector<std::string> flags = {}) {
     flags.push_back("--registry=" + registry());

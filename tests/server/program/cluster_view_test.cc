@@ -38,10 +38,9 @@ class ClusterViewTest : public testing::Test {
                                                 "--session_timeout_ms=4000"}));
     ASSERT_TRUE(servers_.back()->BecomesReady()) << servers_.back()->log();
   }
-  Json Firn(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), BuiltProgram("firn"));
-    arguments.insert(arguments.end(), {"--registry=" + registry_, "--timeout_ms=30000", "--json"});
-    const Finished finished = RunToEnd(arguments);
+  Json Firn(const std::vector<std::string>& words) const {
+    const Finished finished =
+        RunFirn(words, {"--registry=" + registry_, "--timeout_ms=30000", "--json"});
     EXPECT_EQ(finished.exit_code, 0) << finished.err << finished.out;
     return JsonOf(finished.out);
   }

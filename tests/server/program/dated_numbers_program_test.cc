@@ -37,9 +37,8 @@ class DatedNumbersProgramTest : public testing::Test {
   }
 
   Finished Tags(std::vector<std::string> words) const {
-    words.insert(words.begin(), {BuiltProgram("firn"), "tags"});
-    words.push_back("--registry=" + registry());
-    return RunToEnd(words);
+    words.insert(words.begin(), "tags");
+    return RunFirn(words, {"--registry=" + registry()});
   }
   void Create(const std::string& tag, const std::vector<std::string>& settings) {
     std::vector<std::string> words{"create", tag, "strategy=dated"};

@@ -64,9 +64,8 @@ class DeletedTagTest : public testing::TestWithParam<std::string> {
   }
 
   Finished Tags(std::vector<std::string> words) const {
-    words.insert(words.begin(), {BuiltProgram("firn"), "tags"});
-    words.push_back("--registry=" + registry());
-    return RunToEnd(words);
+    words.insert(words.begin(), "tags");
+    return RunFirn(words, {"--registry=" + registry()});
   }
   void Create(const std::string& text) const {
     const Finished made = Tags({"create", "order", "store=" + GetParam(), "text=" + text});

@@ -36,10 +36,8 @@ class FailingDiskTest : public testing::Test {
     ASSERT_EQ(made.exit_code, 0) << made.out << made.err;
     Start({"--registry=" + registry_});
   }
-  Finished Firn(std::vector<std::string> words) const {
-    words.insert(words.begin(), BuiltProgram("firn"));
-    words.push_back("--registry=" + registry_);
-    return RunToEnd(words);
+  Finished Firn(const std::vector<std::string>& words) const {
+    return RunFirn(words, {"--registry=" + registry_});
   }
 
   void BreakDisk() { std::ofstream(fault_) << state_; }

@@ -97,8 +97,7 @@ TEST_F(FirnServerTest, ReportsAFrozenClusterInStatusAndMetrics) {
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   EXPECT_EQ(server.Metric("firn_cluster_frozen"), 0);
   EXPECT_EQ(JsonOf(server.Admin("/v1/status").body).at("frozen"), false);
-  const Finished made =
-      RunToEnd({BuiltProgram("firn"), "tags", "create", "order", "--registry=" + registry});
+  const Finished made = RunFirn({"tags", "create", "order", "--registry=" + registry});
   ASSERT_EQ(made.exit_code, 0) << made.err;
   ASSERT_TRUE(Eventually(kPatience, [&] { return server.Get("/v1/ids/order").status == 200; }));
   ASSERT_NO_FATAL_FAILURE(LoseNode(registry, "/tags/order"));
@@ -118,8 +117,7 @@ TEST_F(FirnServerTest, FirnWhoNamesTheProcessThatIssuedAnId) {
   }
   const std::string registry = "--registry=dir://" + (dir_ / "state") + "/registry";
   for (const auto& [id, pid] : issued) {
-    const Finished who =
-        RunToEnd({BuiltProgram("firn"), "who", std::to_string(id), registry, "--json"});
+    const Finished who = RunFirn({"who", std::to_string(id), registry, "--json"});
     ASSERT_EQ(who.exit_code, 0) << who.err;
     const auto holders = JsonOf(who.out).at(0).at("holders");
     ASSERT_EQ(holders.size(), 1u) << who.out;

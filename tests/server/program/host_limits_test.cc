@@ -28,8 +28,7 @@ constexpr int64_t kMiB = 1 << 20;
 class HostLimitsTest : public testing::Test {
  protected:
   void SetUp() override {
-    const Finished made = RunToEnd(
-        {BuiltProgram("firn"), "init", "--brand-new", "--force", "--workers=2", registry_});
+    const Finished made = RunFirn({"init", "--brand-new", "--force", "--workers=2", registry_});
     ASSERT_EQ(made.exit_code, 0) << made.out << made.err;
   }
 

@@ -38,11 +38,8 @@ class ListedServersTest : public testing::Test {
     Start(3, registry_, {"--session_timeout_ms=4000"});
   }
 
-  Finished Firn(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), BuiltProgram("firn"));
-    arguments.push_back("--registry=" + registry_);
-    arguments.push_back("--timeout_ms=30000");
-    return RunToEnd(arguments);
+  Finished Firn(const std::vector<std::string>& words) const {
+    return RunFirn(words, {"--registry=" + registry_, "--timeout_ms=30000"});
   }
 
   // Returns a server's list; an empty object if it has none.

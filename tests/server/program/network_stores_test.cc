@@ -235,7 +235,7 @@ TEST_P(StoreTlsTest, EverySurfaceNamesTheFileAndTheRemedy) {
 
   Finished doctor;
   EXPECT_TRUE(Eventually(kPatience, [&] {
-    doctor = RunToEnd({BuiltProgram("firn"), "doctor", "--registry=" + registry()});
+    doctor = RunFirn({"doctor", "--registry=" + registry()});
     return doctor.out.find("order") != std::string::npos;
   })) << doctor.out;
   EXPECT_THAT(doctor.out, AllOf(names_both, HasSubstr("fix: do as the reason says")));

@@ -23,11 +23,8 @@ namespace fs = std::filesystem;
 
 class PutBackRegistryTest : public testing::Test {
  protected:
-  Finished Firn(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), BuiltProgram("firn"));
-    arguments.push_back("--registry=" + registry_);
-    arguments.push_back("--timeout_ms=30000");
-    return RunToEnd(arguments);
+  Finished Firn(const std::vector<std::string>& words) const {
+    return RunFirn(words, {"--registry=" + registry_, "--timeout_ms=30000"});
   }
   // Starts the same server each time: the names of its state files contain its port.
   RunningServer& Start() {

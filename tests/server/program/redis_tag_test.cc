@@ -31,10 +31,8 @@ class RedisTagTest : public testing::Test {
     ASSERT_TRUE(server_->BecomesReady()) << server_->log();
   }
 
-  Finished Firn(std::vector<std::string> call) const {
-    call.insert(call.begin(), BuiltProgram("firn"));
-    call.push_back("--registry=" + registry_);
-    return RunToEnd(call);
+  Finished Firn(const std::vector<std::string>& words) const {
+    return RunFirn(words, {"--registry=" + registry_});
   }
   int StatusOfOrder() const { return server_->Get("/v1/ids/order").status; }
   bool GivesOrder() const {

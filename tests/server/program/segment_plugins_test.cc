@@ -44,11 +44,8 @@ class SegmentPluginsTest : public testing::Test {
 
   // Creates the tag. The server knows it on return, and has issued none of its numbers.
   void Create(const std::string& tag, std::vector<std::string> lines) {
-    std::vector<std::string> command{BuiltProgram("firn"), "tags",   "create", tag,
-                                     "strategy=segment",   "step=20"};
-    command.insert(command.end(), lines.begin(), lines.end());
-    command.push_back("--registry=" + registry());
-    const Finished made = RunToEnd(command);
+    lines.push_back("--registry=" + registry());
+    const Finished made = RunFirn({"tags", "create", tag, "strategy=segment", "step=20"}, lines);
     ASSERT_EQ(made.exit_code, 0) << made.err;
     // A request for 0 ids is always refused with 400 once the tag is known.
     const auto known = [&] { return server_->Get("/v1/ids/" + tag + "?count=0").status == 400; };

@@ -17,10 +17,8 @@ namespace {
 
 class ServerReadinessTest : public testing::Test {
  protected:
-  void Firn(std::vector<std::string> words) const {
-    words.insert(words.begin(), BuiltProgram("firn"));
-    words.push_back("--registry=" + registry_);
-    const Finished done = RunToEnd(words);
+  void Firn(const std::vector<std::string>& words) const {
+    const Finished done = RunFirn(words, {"--registry=" + registry_});
     ASSERT_EQ(done.exit_code, 0) << done.out << done.err;
   }
   void Start(const std::string& registry, std::vector<std::string> flags) {

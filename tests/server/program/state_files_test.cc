@@ -70,8 +70,8 @@ class StateFilesTest : public testing::Test {
   // A cluster whose ids run half an hour ahead of the wall clock, as after a restore.
   std::string LeadingCluster() {
     const std::string place = "dir://" + (dir_ / "registry");
-    const Finished made = RunToEnd({BuiltProgram("firn"), "init", "--brand-new", "--force",
-                                    "--workers=2", "--timeout_ms=60000", "--registry=" + place});
+    const Finished made = RunFirn({"init", "--brand-new", "--force", "--workers=2",
+                                   "--timeout_ms=60000", "--registry=" + place});
     EXPECT_EQ(made.exit_code, 0) << made.out << made.err;
     return place;
   }

@@ -54,10 +54,8 @@ class StoreAddressesTest : public testing::TestWithParam<SqlDialect> {
   }
   bool mysql() const { return GetParam() == SqlDialect::kMysql; }
   std::string registry() const { return "dir://" + (folder_ / "registry"); }
-  Finished Firn(std::vector<std::string> words) const {
-    words.insert(words.begin(), BuiltProgram("firn"));
-    words.push_back("--registry=" + registry());
-    return RunToEnd(words);
+  Finished Firn(const std::vector<std::string>& words) const {
+    return RunFirn(words, {"--registry=" + registry()});
   }
 
   bool Takes(int count) const {
@@ -127,9 +125,8 @@ TEST_P(StoreAddressesTest, EverySurfaceFollowsAPromotion) {
   EXPECT_EQ(Trouble(), "") << "the old primary is not needed";
   EXPECT_EQ(Away(), 0);
   EXPECT_THAT(Doctor(0), Not(HasSubstr("order")));
-  EXPECT_TRUE(Eventually(kPatience, [&] {
-    return server_->log().find("gets numbers again") != std::string::npos;
-  }));
+  EXPECT_TRUE(Eventually(
+      kPatience, [&] { return server_->log().find("gets numbers again") != std::string::npos; }));
 }
 
 INSTANTIATE_TEST_SUITE_P(Databases, StoreAddressesTest,

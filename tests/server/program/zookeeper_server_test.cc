@@ -39,11 +39,8 @@ class ZooKeeperServerTest : public testing::Test {
     return RunningServer(dir_ / "state", std::move(flags));
   }
 
-  Finished Firn(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), BuiltProgram("firn"));
-    arguments.push_back("--registry=" + registry());
-    arguments.push_back("--timeout_ms=30000");
-    return RunToEnd(arguments);
+  Finished Firn(const std::vector<std::string>& words) const {
+    return RunFirn(words, {"--registry=" + registry(), "--timeout_ms=30000"});
   }
   static std::string registry(const std::string& suffix = {}) {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
@@ -181,9 +178,8 @@ TEST_F(ZooKeeperServerTest, OfflineSurvivesARestart) {
 // It reads the cluster again when the registry is there: it held no claim under the guess.
 TEST_F(ZooKeeperServerTest, AFirstStartWithoutTheRegistryReplacesItsGuess) {
   const std::string cluster = "--registry=" + registry("-of-twitter");
-  const Finished made =
-      RunToEnd({BuiltProgram("firn"), "init", "--brand-new", "--force", "--workers=4",
-                "--layout=twitter", "--timeout_ms=30000", cluster});
+  const Finished made = RunFirn({"init", "--brand-new", "--force", "--workers=4",
+                                 "--layout=twitter", "--timeout_ms=30000", cluster});
   ASSERT_EQ(made.exit_code, 0) << made.err;
   zookeeper_->KillAll();
   RunningServer server(dir_ / "state", {cluster, "--session_timeout_ms=2000"});
@@ -317,7 +313,7 @@ TEST_F(GuardedZooKeeperServerTest, ClientsFindServersWithoutCredentials) {
   RunningServer server = ServerAs("right", "state");
   ASSERT_TRUE(server.BecomesReady()) << server.log();
   ASSERT_TRUE(Announces(server, ServerPhase::kReady));
-  const Finished next = RunToEnd({BuiltProgram("firn"), "next", "--registry=" + registry()});
+  const Finished next = RunFirn({"next", "--registry=" + registry()});
   EXPECT_EQ(next.exit_code, 0) << next.err;
 }
 
@@ -326,8 +322,7 @@ TEST_F(ZooKeeperServerTest, WaitsForAClusterThatIsCreatedLater) {
   RunningServer server(dir_ / "state", flags);
   ASSERT_TRUE(Says(server, "NOT_READY")) << server.log();
   EXPECT_EQ(server.Get("/genid").status, 503);
-  const Finished made =
-      RunToEnd({BuiltProgram("firn"), "init", "--brand-new", "--force", "--workers=4", flags[0]});
+  const Finished made = RunFirn({"init", "--brand-new", "--force", "--workers=4", flags[0]});
   ASSERT_EQ(made.exit_code, 0) << made.err;
   EXPECT_TRUE(server.BecomesReady()) << server.log();
 }
