@@ -99,7 +99,11 @@ void TagOwners::Tick(BootMs now) {
     holdings_[i] = std::move(holding);
   }
   unreachable_ = unreachable;
-  for (size_t i = 0; i < kPartitions; ++i) known_[i] = IsConfirmedLocked(holdings_[i], now);
+  for (size_t i = 0; i < kPartitions; ++i) {
+    known_[i] = IsConfirmedLocked(holdings_[i], now);
+    const bool is_silent = holdings_[i].kind == Holding::Kind::kOther && !known_[i];
+    if (is_silent) probe_at_ = std::min(probe_at_, now + Beat::kWindow / 4);
+  }
   std::erase_if(tenants_, [this](const auto& tenant) {
     return std::ranges::find(holdings_, tenant.first, &Holding::secret) == holdings_.end();
   });

@@ -30,8 +30,8 @@ OwnersSetup OwnersOf(const ServerOptions& options) {
 void AddMetrics(const OwnersReport& owners, front::MetricsPage& page) {
   for (const auto& [tag, address] : owners.tags) {
     page.Gauge("firn_tag_owner",
-               "1: this server owns the numbers of this tag with buffer = owner, or knows which "
-               "server does.",
+               "1: this server owns the numbers of this tag with buffer = owner, or the "
+               "owner has answered it lately.",
                address.empty() ? 0 : 1, {{"tag", tag}, {"owner", address}});
   }
   page.Gauge("firn_owned_partitions", "Partitions of such tags that this server owns.",
