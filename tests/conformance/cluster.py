@@ -31,13 +31,13 @@ def patiently(what, holds):
         time.sleep(0.05)
 
 
-def again(run):
-    """Runs a command of `firn` again while the registry does not answer in time, as on a busy machine. A run that is then
-    refused finds that an earlier one has done it."""
+def again(run, makes=False):
+    """Runs a command of `firn` again while the registry does not answer in time, as on a busy machine. `makes`: if it is then
+    refused, an earlier run has made what it makes."""
     deadline, unanswered = time.monotonic() + PATIENCE_S, False
     while True:
         done = run()
-        if done.returncode == REFUSED and unanswered:
+        if makes and done.returncode == REFUSED and unanswered:
             done.returncode = 0
         if done.returncode not in (TRY_LATER, UNKNOWN) or time.monotonic() > deadline:
             return done
@@ -250,7 +250,7 @@ class Cluster:
     def init(self, registry):
         words = [self.firn, "init", "--brand_new", "--force", f"--workers={self.workers}", *self.init_flags,
                  "--registry=" + registry]
-        done = again(lambda: subprocess.run(words, stdout=subprocess.DEVNULL))
+        done = again(lambda: subprocess.run(words, stdout=subprocess.DEVNULL), makes=True)
         if done.returncode != 0:
             raise SystemExit(f"firn init exits with {done.returncode}")
 

@@ -158,7 +158,7 @@ class Drill:
 
     def does(self, *words):
         """Whether a command succeeds. One for tags is repeated while ZooKeeper does not answer in time."""
-        done = cluster.again(lambda: self.run(*words)) if words[0] == "tags" else self.run(*words)
+        done = cluster.again(lambda: self.run(*words), "create" in words) if words[0] == "tags" else self.run(*words)
         return done.returncode == 0
 
     def findings(self):

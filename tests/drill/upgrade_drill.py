@@ -110,7 +110,8 @@ class Drill:
 
     def firn(self, version, *words):
         """Runs the command of a version."""
-        done = cluster.again(lambda: subprocess.run([version.program("firn"), *words], capture_output=True, text=True))
+        done = cluster.again(lambda: subprocess.run([version.program("firn"), *words], capture_output=True, text=True),
+                             makes="create" in words)
         if done.returncode != 0:
             raise AssertionError(f"firn {' '.join(words)} of the {version} version exits with {done.returncode}:\n"
                                  f"{done.stdout}{done.stderr}")

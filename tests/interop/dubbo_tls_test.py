@@ -28,7 +28,7 @@ class DubboTlsTest(unittest.TestCase):
         cls.zookeeper = cluster.ZooKeeper(os.path.join(cls.folder, "zookeeper"))
         registry = f"zk://127.0.0.1:{cls.zookeeper.port}/firn/tls"
         cluster.again(lambda: subprocess.run([cls.firn, "init", "--brand_new", "--force", "--registry=" + registry],
-                                             stdout=subprocess.DEVNULL)).check_returncode()
+                                             stdout=subprocess.DEVNULL), makes=True).check_returncode()
         rights = os.path.join(cls.folder, "rights")
         with open(rights, "w") as file:
             file.write("shop default\n")

@@ -78,7 +78,7 @@ class RedisHaproxyTest(unittest.TestCase):
     @classmethod
     def commanded(cls, *words):
         cluster.again(lambda: subprocess.run([cls.firn, *words, "--registry=" + cls.registry],
-                                             stdout=subprocess.DEVNULL)).check_returncode()
+                                             stdout=subprocess.DEVNULL), makes=True).check_returncode()
 
     @classmethod
     def all_tags_issue(cls):
