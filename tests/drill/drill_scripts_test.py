@@ -3,7 +3,7 @@
     drill_scripts_test.py ROOT
 
 Reads the scripts and does not run them. In scenarios, `drill` is the class that the script defines or imports; everywhere,
-`zookeeper` is the class in tests/conformance/cluster.py.
+`zookeeper` is the class in tests/conformance/cluster.py, or the stage's Ensemble.
 """
 
 import ast
@@ -27,7 +27,7 @@ def classes(tree):
 
 def attributes(name, known):
     """The methods of a class and what they assign to `self`, with those of its bases."""
-    found = set()
+    found = attributes("Ensemble", known) if name == "ZooKeeper" and "Ensemble" in known else set()
     for node in ast.walk(known[name]):
         if isinstance(node, ast.FunctionDef):
             found.add(node.name)
