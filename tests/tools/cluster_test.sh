@@ -68,7 +68,8 @@ read -r victim _ <"$work/cluster/server-2/pid"
 kill -KILL "$victim"
 expect_exit "status fails if a server has ended" 1 cluster status
 expect "status names the server" 1 "$(grep -c '^server-2 .* ended ' "$work/out")"
-expect_exit "up starts it, and a third one" 0 cluster up --servers=3
+sed -i '1i env\nFIRN_ANY=1' "$work/cluster/server-2/command"
+expect_exit "up starts it with its variables, and a third one" 0 cluster up --servers=3
 expect "builds nothing for it" 0 "$(grep -c building "$work/out" || true)"
 expect "each server names all three" "3 3 3" "$(names_all)"
 expect_exit "all three serve" 0 cluster status
