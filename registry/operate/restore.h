@@ -35,7 +35,7 @@ struct RestoreFacts {
   // most a window ahead of the holder's id clock.
   Milliseconds skew_max{10'000};
   Milliseconds clock_skew_max{10'000};  // maximum difference between `now` and the registry's clock
-  WallMs floor{};  // up to which ids may have come by the floors of documents; certain
+  WallMs floor{};  // the time that ids may have reached, by the documents' floors; certain
   std::vector<ReportedBound> bounds{};  // reported by running servers
   std::vector<MachineId> retired{};     // to retire
   std::vector<ReservedIds> reserved{};  // for other systems; records are created for them

@@ -50,9 +50,9 @@ struct RestoreMemory {
   friend bool operator==(const RestoreMemory&, const RestoreMemory&) = default;
 };
 
-// Returns how far ids of an era are ahead of the clocks: it began under this floor, at this time of
-// the registry's clock. Zero if they are not, if the
-// time is not known, or if a wrong clock must have set it: the lead would be more than a month.
+// Returns how far ids are ahead of the clocks in an era that began under this floor, at this time
+// of the registry's clock. Zero if they are not ahead, if the time is not known, or if it must be
+// of a wrong clock, because the lead would be more than a month.
 Milliseconds LeadOf(WallMs floor, WallMs began);
 
 inline constexpr const char* kRestorePath = "/restore";

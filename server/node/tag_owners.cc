@@ -77,7 +77,7 @@ void TagOwners::Tick(BootMs now) {
   owners_.Report(unreachable);
   owners_.Tick(now);
   if (setup_.unreachable && now >= probe_at_) {
-    probe_at_ = now + (KnowsAll() ? Beat::kWindow : Beat::kWindow / 4);
+    probe_at_ = now + Beat::kWindow;
     Probe();
   }
   handed_over_ = owners_.handed_over();
@@ -135,15 +135,6 @@ bool TagOwners::IsConfirmedLocked(const Holding& owner, BootMs now) {
 std::shared_ptr<TagOwners::Tenant> TagOwners::TenantLocked(const Nonce& secret) const {
   const auto found = tenants_.find(secret);
   return found == tenants_.end() ? nullptr : found->second;
-}
-
-// Returns whether every partition that has another server as its owner is known.
-bool TagOwners::KnowsAll() const {
-  const std::lock_guard lock(mutex_);
-  for (size_t i = 0; i < kPartitions; ++i) {
-    if (holdings_[i].kind == Holding::Kind::kOther && !known_[i]) return false;
-  }
-  return true;
 }
 
 std::string TagOwners::Trouble(const std::string& tag) const {

@@ -112,7 +112,6 @@ class TagOwners final : public OwnerLink {
 
   void Ended(size_t partition);
   void Probe();
-  bool KnowsAll() const;
   TagOwner OwnerLocked(const std::string& tag) const;
   bool IsConfirmedLocked(const Holding& owner, BootMs now);
   std::shared_ptr<Tenant> TenantLocked(const Nonce& secret) const;

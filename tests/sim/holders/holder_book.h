@@ -26,8 +26,8 @@ class HolderBook {
 
   // Records that a record of the machine id names this process.
   void NoteRecorded(MachineId machine, int64_t pid) { recorded_[machine.value()].insert(pid); }
-  // Forgets all records, because the registry may have lost them. Those that it still has show the
-  // same processes again with their next change.
+  // Forgets which processes the records named, because the registry may have lost data. The next
+  // change of a record that still exists names its process again.
   void NoteLoss() { recorded_.clear(); }
 
   // Checks the holders when a process has replaced the record `before` by `after`. `past`: the node

@@ -94,6 +94,12 @@ class NextCallTest : public testing::TestWithParam<int>, protected KnownUsers {
     return Sent();
   }
 
+  void Close() {
+    connection_->Close(CloseCause::kShutdown);
+    if (connection_) wire_->PeerCloses();
+    parked_ = to_resume_ = false;
+  }
+
   // Requests ids that take several turns, and serves the first one.
   void Begin() {
     wire_->Arrives(speech().ask("slow", kLong));
@@ -259,9 +265,7 @@ TEST_P(NextCallTest, AfterTheRightWasTakenAwayBetweenTurns) {
 
 TEST_P(NextCallTest, AfterTheConnectionWasClosedBetweenTurns) {
   Begin();
-  connection_->Close(CloseCause::kShutdown);
-  if (connection_) wire_->PeerCloses();
-  to_resume_ = false;
+  Close();
   EXPECT_EQ(issuing_.rejections.refused, 1) << "the call is given up";
   Open();
   ExpectOwnAnswer();
@@ -300,9 +304,7 @@ TEST_P(NextCallAfterALeaseTest, AfterATimeout) {
 
 TEST_P(NextCallAfterALeaseTest, AfterTheConnectionWasClosed) {
   ParkALease();
-  connection_->Close(CloseCause::kShutdown);
-  if (connection_) wire_->PeerCloses();
-  parked_ = false;
+  Close();
   Open();
   leases_.Give(kGrantedLease);
   ExpectOwnAnswer();
@@ -347,9 +349,7 @@ TEST_P(NextCallAfterExecTest, AfterTheUserWasRemoved) {
 
 TEST_P(NextCallAfterExecTest, AfterTheConnectionWasClosed) {
   Exec();
-  connection_->Close(CloseCause::kShutdown);
-  if (connection_) wire_->PeerCloses();
-  parked_ = false;
+  Close();
   Open();
   ExpectOwnAnswer();
 }
@@ -372,9 +372,7 @@ TEST_P(NextCallAfterExecTest, EachOfItsRequestsHasItsOwnTimeout) {
 
 TEST_P(NextCallTest, AfterTheConnectionWasClosed) {
   Park();
-  connection_->Close(CloseCause::kShutdown);
-  if (connection_) wire_->PeerCloses();
-  parked_ = false;
+  Close();
   EXPECT_EQ(issuing_.rejections.refused, 1) << "the call is given up";
   Open();
   ExpectOwnAnswer();
