@@ -1,6 +1,7 @@
 // The cost of each plugin per call, compared with the same call without it, all in one run:
 //   build/release/bin/plugins_bench
-// server/plugins/README.md explains the lines.
+// `Call<...>` is one Issuer::Issue with a strategy that only counts, for 1 and 100 ids.
+// `FloorTenBlocks` is the ten AES calls of one obfuscated id.
 
 #include <atomic>
 #include <cstdlib>
