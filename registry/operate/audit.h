@@ -82,6 +82,14 @@ struct AuditedSlot {
   bool rests_unguarded() const { return version == kUnguardedVersion; }
 };
 
+// The owner of a partition of tags with buffer = owner.
+struct AuditedPartition {
+  size_t partition = 0;
+  std::vector<std::string> tags{};  // not empty
+  std::string owner{};              // its address; empty: none, which is a finding if it lasts
+  WallMs since{};                   // by the registry's clock
+};
+
 // A cluster as its registry shows it, and its findings. A value.
 struct Audit {
   std::optional<ClusterMeta> meta{};
@@ -98,6 +106,7 @@ struct Audit {
   std::map<std::string, AuditedPace> paces{};  // by address; only ReadPaces fills it and the next
   std::optional<WallMs> paces_wanted_at{};     // start of the request for rates; empty: none
   std::vector<TagDefinition> tags{};           // by name
+  std::vector<AuditedPartition> partitions{};  // those that have tags; none in a frozen cluster
   std::vector<AuditFinding> findings{};        // in the order of the reading
   // Tags that servers report and whose node is missing or unreadable, with the highest ledger that
   // a server has seen; 0: unknown.

@@ -139,6 +139,21 @@ std::string CutOffFromOwner(const Result<Node>& partition, const Beats& beats, W
   return servers.empty() ? servers : Cat(servers, " cannot reach ", owner->address);
 }
 
+// Returns the partition with the owner that its node names, unless its tenure has ended.
+AuditedPartition NamedOwner(size_t partition, std::vector<std::string> tags,
+                            const Result<Node>& node, const Beats& beats) {
+  AuditedPartition named{.partition = partition, .tags = std::move(tags)};
+  const Result<PartitionOwner> owner = node.ok() ? ParsePartitionOwner(node->data) : node.status();
+  if (!owner.ok()) return named;
+  const auto found = beats.find(owner->tenure);
+  if (found == beats.end() || !found->second.ok()) return named;
+  const Result<Beat> beat = ParseBeat(found->second->data);
+  if (!beat.ok() || beat->ended) return named;
+  named.owner = owner->address;
+  named.since = node->stat.modified;
+  return named;
+}
+
 std::string TagsText(const std::vector<std::string>& tags) {
   const std::string first = "tag " + Quoted(tags.front());
   return tags.size() == 1 ? first : Cat(first, " and ", tags.size() - 1, " more");
@@ -169,6 +184,7 @@ Status Auditor::ReadOwners() {
   size_t at = 0;
   for (const auto& [partition, owned] : owned_) {
     const Result<Node>& node = first.partitions[at++];
+    audit_.partitions.push_back(NamedOwner(partition, owned.tags, node, first.beats));
     if (const std::string cut = CutOffFromOwner(node, first.beats, newest); !cut.empty()) {
       Fault(Urgency::kRefused, Cat(cut, ", the owner of the numbers of ", TagsText(owned.tags)),
             "check that each server reaches the --advertise address of the others");
@@ -182,6 +198,7 @@ Status Auditor::ReadOwners() {
     if (!IsSame(node, second->partitions[at - 1]) || HasRenewed(node, first.beats, second->beats)) {
       continue;
     }
+    audit_.partitions.back().owner.clear();
     Fault(Urgency::kRefused,
           Cat("no server owns the numbers of ", TagsText(owned.tags), ": ", found.why), found.fix);
   }

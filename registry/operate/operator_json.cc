@@ -124,6 +124,13 @@ Json AuditJson(const Audit& audit, bool unused_too, const std::string& restore_c
     const auto pace = audit.paces.find(server.provider.address);
     if (pace != audit.paces.end()) shown["pace"] = PaceJson(pace->second);
   }
+  for (const AuditedPartition& partition : audit.partitions) {
+    Json& shown = json["partitions"].push_back(
+        Json{{"partition", partition.partition}, {"tags", partition.tags}});
+    if (partition.owner.empty()) continue;
+    shown["owner"] = partition.owner;
+    shown["since"] = FormatRfc3339(partition.since);
+  }
   json["faults"] = audit.Faults();
   json["notes"] = audit.Notes();
   json["findings"] = FindingsJson(ByUrgency(audit.findings, restore_command));

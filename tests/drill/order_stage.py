@@ -171,13 +171,15 @@ class Drill:
         return all(map(self.does, ("audit", "doctor")))
 
     def status_owners(self):
-        """The owners of the tag as the servers' status pages show them, with the time since when."""
+        """The owners of the tag as `firn audit` and the servers' status pages show them, with the time since when."""
         def owner(member):
             with urllib.request.urlopen(f"http://127.0.0.1:{member.admin}/v1/status", timeout=5) as page:
                 tags = [tag for tag in json.load(page)["tags"] if tag["tag"] == TAG]
             assert all(("owner" in tag) == ("owner_since" in tag) for tag in tags), tags
             return {tag.get("owner") for tag in tags}
-        return set().union(*(owner(member) for member in self.members))
+        audit = json.loads(self.run("audit", "--json").stdout)
+        audited = {part.get("owner") for part in audit.get("partitions", []) if TAG in part["tags"]}
+        return audited.union(*(owner(member) for member in self.members))
 
     def page(self, member, path):
         """The status and the text of a page of the admin port."""

@@ -64,6 +64,31 @@ TEST_F(AuditOwnersTest, FindsNothingWhileTheOwnerRenewsItsBeat) {
   }
 }
 
+TEST_F(AuditOwnersTest, ShowsTheOwnerOfEachPartitionAndSinceWhen) {
+  PutOwner(kTenure);
+  const WallMs since = clock_.Wall();
+  PutBeat(kTenure);
+  Pass(kTwoWindows);
+  PutBeat(kTenure);
+  const Audit audit = Read();
+  ASSERT_EQ(audit.partitions.size(), 1u);
+  EXPECT_EQ(audit.partitions[0].partition, PartitionOf("order"));
+  EXPECT_THAT(audit.partitions[0].tags, ElementsAre("order"));
+  EXPECT_EQ(audit.partitions[0].owner, "h:1");
+  EXPECT_EQ(audit.partitions[0].since, since);
+}
+
+TEST_F(AuditOwnersTest, ShowsNoOwnerWhoseTenureHasEnded) {
+  PutOwner(kTenure);
+  EXPECT_EQ(Read().partitions.at(0).owner, "");
+  PutBeat(kTenure, /*ended=*/true);
+  EXPECT_EQ(Read().partitions.at(0).owner, "");
+  PutBeat(kTenure);
+  EXPECT_EQ(Read().partitions.at(0).owner, "h:1");
+  Pass(kTwoWindows);  // without a renewal
+  EXPECT_EQ(Read().partitions.at(0).owner, "");
+}
+
 TEST_F(AuditOwnersTest, FindsAnOwnerThatNoLongerRenewsItsBeat) {
   PutOwner(kTenure);
   PutBeat(kTenure);

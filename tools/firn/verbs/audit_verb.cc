@@ -52,6 +52,19 @@ std::string RepairText(const Audit& audit) {
   return "To repair it:\n  " + command + "\n";
 }
 
+std::string PartitionsText(const Audit& audit) {
+  Table table({"PARTITION", "OWNER", "SINCE", "TAGS"});
+  for (const AuditedPartition& partition : audit.partitions) {
+    const bool owned = !partition.owner.empty();
+    const size_t more = partition.tags.size() - 1;
+    table.Add(
+        {std::to_string(partition.partition), owned ? partition.owner : "-",
+         owned ? FormatRfc3339(partition.since) : "-",
+         more == 0 ? partition.tags.front() : Cat(partition.tags.front(), " and ", more, " more")});
+  }
+  return audit.partitions.empty() ? "" : table.Text();
+}
+
 std::string AuditText(const Audit& audit, WallMs now, bool all) {
   std::string text;
   if (audit.meta) {
@@ -82,6 +95,7 @@ std::string AuditText(const Audit& audit, WallMs now, bool all) {
         began == WallMs() ? "" : Cat(" since ", FormatRfc3339(began), ", when their records begin");
     text += Cat(unused, " machine ids were never used", since, "\n");
   }
+  text += PartitionsText(audit);
   const std::vector<std::string> faults = audit.Faults();
   for (const std::string& fault : faults) text += "WRONG: " + fault + "\n";
   text += RepairText(audit);
@@ -118,7 +132,9 @@ Verb AuditVerb() {
           .summary = "shows each machine id with its owner and bound, and every fault",
           .details =
               "A bound is the time until which a machine id is granted. A running owner extends "
-              "it.\nExit code 1 if there are faults.\n",
+              "it.\nFor tags with buffer=owner, it also shows which server owns their numbers, and "
+              "since "
+              "when.\nExit code 1 if there are faults.\n",
           .flags = {FIRN_REGISTRY_FLAGS, FIRN_ADMIN_FLAGS, "all", "watch"},
           .run = RunAudit};
 }
