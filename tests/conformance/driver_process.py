@@ -45,3 +45,5 @@ class Driver:
             self.process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             programs.end(self.process)
+        if self.process.returncode > 0:
+            raise Red(f"the driver ended with {self.process.returncode}; a sanitizer's finding is in its log")
