@@ -40,7 +40,7 @@ struct NameLookup::Shared {
   }
 
   std::mutex mutex;
-  Told told;  // under the mutex, like all members below; empty: stopped
+  Done done;  // under the mutex, like all members below; empty: stopped
   Resolve resolve;
   Milliseconds hangs_after;
   std::deque<Wanted> waiting;
@@ -52,16 +52,16 @@ struct NameLookup::Shared {
   bool spare = false;  // whether a thread waits for the next lookup
 };
 
-NameLookup::NameLookup(Told told, Resolve resolve, Milliseconds hangs_after)
+NameLookup::NameLookup(Done done, Resolve resolve, Milliseconds hangs_after)
     : shared_(std::make_shared<Shared>()) {
-  shared_->told = std::move(told);
+  shared_->done = std::move(done);
   shared_->resolve = std::move(resolve);
   shared_->hangs_after = hangs_after;
 }
 
 bool NameLookup::Start(const std::string& name, const Endpoint& endpoint) {
   const std::lock_guard lock(shared_->mutex);
-  if (!shared_->told) return false;
+  if (!shared_->done) return false;
   if (!shared_->under_way.insert(name).second) return true;
   shared_->waiting.push_back({name, endpoint});
   Spare(shared_);
@@ -97,7 +97,7 @@ void NameLookup::Work(const std::shared_ptr<Shared>& shared) {
     lock.lock();
     shared->Ended(epoch);
     shared->under_way.erase(wanted.name);
-    if (shared->told) shared->told(wanted.name, found);
+    if (shared->done) shared->done(wanted.name, found);
     spare = !std::exchange(shared->spare, true);
   }
   if (spare) shared->spare = false;
@@ -106,7 +106,7 @@ void NameLookup::Work(const std::shared_ptr<Shared>& shared) {
 
 void NameLookup::Stop() {
   const std::lock_guard lock(shared_->mutex);
-  shared_->told = nullptr;
+  shared_->done = nullptr;
   shared_->waiting.clear();
   shared_->changed.notify_all();
 }

@@ -27,20 +27,20 @@ class NameLookup {
   using Resolve = std::function<std::vector<Address>(const Endpoint&)>;
   // Receives the addresses of a name that was passed to Start. Called on a lookup's thread, one
   // call at a time. Must not block, and must not call this object.
-  using Told = std::function<void(const std::string& name, const std::vector<Address>& found)>;
+  using Done = std::function<void(const std::string& name, const std::vector<Address>& found)>;
 
-  explicit NameLookup(Told told, Resolve resolve = SystemAddresses,
+  explicit NameLookup(Done done, Resolve resolve = SystemAddresses,
                       Milliseconds hangs_after = kHangsAfter);
   ~NameLookup() { Stop(); }
   NameLookup(const NameLookup&) = delete;
   NameLookup& operator=(const NameLookup&) = delete;
 
-  // Starts a lookup, unless one of the same name is in progress. Calls `told` once, with the
-  // result. Returns false if no thread can be created or the object was stopped; then `told` is not
+  // Starts a lookup, unless one of the same name is in progress. Calls `done` once, with the
+  // result. Returns false if no thread can be created or the object was stopped; then `done` is not
   // called.
   bool Start(const std::string& name, const Endpoint& endpoint);
 
-  // Once this returns, `told` neither runs nor is called again. Does not wait for lookups.
+  // Once this returns, `done` neither runs nor is called again. Does not wait for lookups.
   void Stop();
 
   // Returns the addresses from getaddrinfo, in its order.

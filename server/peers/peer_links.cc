@@ -143,7 +143,7 @@ class PeerLinks::Link {
   struct Errand {
     PeerTake take;
     OwnerLink::Count count;
-    RangeSource::TakeDone done;  // null: its caller has been told to retry
+    RangeSource::TakeDone done;  // null: the caller has been refused already
   };
 
   void Run() {
@@ -186,8 +186,7 @@ class PeerLinks::Link {
     arrived_.wait_for(lock, kPause, [this] { return stopped_; });
   }
 
-  // If there is no memory to take the answer in, the process has to end: the tag would wait for it
-  // for ever.
+  // Ends the process if there is no memory for the answer: the tag would never stop waiting for it.
   static void Answer(Errand& errand, const Result<Range>& answer) noexcept {
     if (const auto done = std::exchange(errand.done, nullptr)) done(answer);
   }
