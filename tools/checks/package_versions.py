@@ -13,7 +13,7 @@ import cpp
 PROJECT = r"^project\(firn VERSION (\S+)"
 POM = r"<artifactId>firn-[a-z-]+</artifactId>\s*<version>([\d.]+)</version>"
 TOML = r'^name = "firn-client"\nversion = "(.*)"'
-CMAKE = r"^find_package\(firn (\S+) REQUIRED\)"
+CMAKE = r"^ *find_package\(firn (\S+) REQUIRED\)"
 CARGO = r'^firn-client = "(.*)"'
 CHANGES = r"^## \[?(\d\S*?)\]?$"
 # Files, and the text around each of their versions. Of a changelog, the newest section counts.
@@ -29,7 +29,8 @@ PLACES = {
         "tests/conformance/generators/rust/Cargo.lock", "tests/conformance/samples/rust/Cargo.lock")},
     "client/rust/README.md": CARGO,
     "client/go-leased/go.mod": r"/client/go v(.*)",
-    **{path: CMAKE for path in ("server/node/EMBEDDED.md", "server/OWN.md", "tests/install/consumer/CMakeLists.txt",
+    **{path: CMAKE for path in ("client/README.md", "server/node/EMBEDDED.md", "server/OWN.md",
+                                "tests/install/consumer/CMakeLists.txt",
                                 "tests/install/client_consumer/CMakeLists.txt")},
     **{f"client/typescript/{name}": r'"name": "firn-client",\n\s*"version": "(.*)"'
        for name in ("package.json", "package-lock.json")},
