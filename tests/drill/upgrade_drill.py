@@ -81,7 +81,7 @@ class Drill:
         self.old, self.new, self.languages, self.folder = old, new, languages, folder
         self.versions = [old] if old is new else [old, new]
         self.cluster = cluster.Cluster(old.program("firn-server"), old.program("firn"), folder, flags=FLAGS)
-        self.ids, self.drivers, self.longest, self.turns = collections.Counter(), [], {}, 0
+        self.ids, self.drivers, self.turns = collections.Counter(), [], 0
 
     def __enter__(self):
         commands = [(version, language, version.driver(language))
@@ -123,11 +123,7 @@ class Drill:
         if member:
             command = command.replace("127.0.0.1:7610", f"127.0.0.1:{member.admin}")
         place = {**os.environ, "PATH": f"{self.new.programs}:{os.environ['PATH']}", "registry": self.registry.partition("=")[2]}
-        done = cluster.again(lambda: subprocess.run(["bash", "-c", command], capture_output=True, text=True,
-                                                    cwd=self.folder, env=place))
-        if done.returncode != 0:
-            raise AssertionError(f"{command} exits with {done.returncode}:\n{done.stdout}{done.stderr}")
-        return done.stdout + done.stderr
+        return self.await_success(["bash", "-c", command], cwd=self.folder, env=place)
 
     def take(self, version, member, tag):
         """Takes an id by a version's command from one server, which may refuse a new tag at first."""
@@ -151,24 +147,27 @@ class Drill:
             self.firn(version, "tags", "create", tag, "strategy=segment", "start=1", self.registry)
             self.firn(version, "tags", "set", tag, "step=50", self.registry)
         for version in versions:
-            self.await_sound(version, "audit")
-            self.firn(version, "servers", self.registry)
+            for verb in "audit", "servers":
+                self.await_success([version.program("firn"), verb, self.registry])
             self.firn(version, "tags", "list", self.registry)
             for member in self.members:
                 for tag in ("order", "default", *(f"tag-{maker}-{self.turns}" for maker in versions)):
                     self.take(version, member, tag)
 
-    def await_sound(self, version, verb):
-        said = []
+    @staticmethod
+    def await_success(command, **options):
+        """Runs a command until it succeeds. On a busy machine, a server can be slow to answer or to become ready."""
+        done = []
 
-        def sound():
-            done = subprocess.run([version.program("firn"), verb, self.registry], capture_output=True, text=True)
-            said[:] = [done.stdout]
-            return done.returncode == 0
+        def succeeds():
+            done[:] = [subprocess.run(command, capture_output=True, text=True, **options)]
+            return done[0].returncode == 0
         try:
-            cluster.patiently("", sound)
+            cluster.patiently("", succeeds)
         except SystemExit:
-            raise AssertionError(f"firn {verb} of the {version} version finds a fault:\n{said[0]}") from None
+            raise AssertionError(f"{' '.join(command)} exits with {done[0].returncode}:\n"
+                                 f"{done[0].stdout}{done[0].stderr}") from None
+        return done[0].stdout + done[0].stderr
 
     @staticmethod
     def machine(member):
@@ -238,7 +237,7 @@ class Drill:
         for member in self.members:
             self.take(self.new, member, "rising")
         self.check([self.new])  # the audit of 0.1.0 reports such a tag as a fault
-        self.await_sound(self.new, "doctor")
+        self.await_success([self.new.program("firn"), "doctor", self.registry])
         self.step("firn upgrade; a tag with buffer=owner; firn audit and firn doctor find no fault")
 
     def verdict(self):
@@ -247,14 +246,10 @@ class Drill:
         for name, tag, driver, file in self.drivers:
             told = driver.ask("stop")
             calls, failed = calls + told["answered"], failed + told["failed"]
-            longest = self.longest[name.rpartition(",")[0]] = max(
-                self.longest.get(name.rpartition(",")[0], 0), told["longest_us"] / 1e6)
-            if told["failed"]:
-                print(f"  {name}: {told['failed']} calls failed, the first: {told['failure'][:600]}")
+            print(f"  {name:30} {told['answered']:8} ids, {told['failed']} failed calls, "
+                  f"longest call {told['longest_us'] / 1e6:.2f} s", told.get("failure", "")[:600])
             with open(file) as lines:
                 self.ids.update((tag, line.strip()) for line in lines)
-        for name, longest in self.longest.items():
-            print(f"  longest call of the {name:22} {longest:.2f} s")
         twice = [f"{tag} {one}" for (tag, one), count in self.ids.items() if count > 1]
         for label, value in (("ids", self.ids.total()), ("issued twice", len(twice)), ("failed calls", failed)):
             print(f"  {label:18} {value}")
