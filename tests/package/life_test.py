@@ -34,7 +34,7 @@ files of the release build. Each run of the test repeats the commands and compar
 FLAGS = "/etc/firn/firn-server.flags"
 NEXT = ("firn", "next", "--servers=list://127.0.0.1:7609")
 # dpkg's messages about Firn's packages.
-DPKG = "(Unpacking|Setting up|Removing|Purging) "
+DPKG = "(Unpacking|Setting up|Removing|Purging|Configuration file| ==> Using) "
 # Folders and files in which dpkg, systemd and useradd record their work.
 REMEMBERED = ("/var/lib/dpkg/", "/var/log/", "/var/cache/", "/var/lib/systemd/", "/var/backups/",
               "/etc/passwd-", "/etc/group-", "/etc/shadow-", "/etc/gshadow-", "/etc/.pwd.lock",
@@ -42,7 +42,7 @@ REMEMBERED = ("/var/lib/dpkg/", "/var/log/", "/var/cache/", "/var/lib/systemd/",
 
 
 def newer(deb, folder):
-    """The same package with a higher version."""
+    """The same package with a higher version and a longer flags file."""
     tree = os.path.join(folder, "newer")
     subprocess.run(["dpkg-deb", "--raw-extract", deb, tree], check=True)
     control = os.path.join(tree, "DEBIAN/control")
@@ -50,6 +50,8 @@ def newer(deb, folder):
         text = file.read()
     with open(control, "w") as file:
         file.write(text.replace("\nVersion: ", "\nVersion: 1:"))
+    with open(tree + FLAGS, "a") as flags:
+        flags.write("# A comment of the newer version.\n")
     path = os.path.join(folder, "newer.deb")
     subprocess.run(["dpkg-deb", "--build", tree, path], check=True, stdout=subprocess.DEVNULL)
     return path
@@ -208,21 +210,9 @@ class PackagesTest(unittest.TestCase):
         self.page.section("Upgraded, with clients calling")
         self.page.says("The server has joined a ZooKeeper with two more servers; two clients ask the "
                        "three for 200 ids a second each.")
-        subprocess.run([CLUSTER, "up", "--servers=2", "--zookeeper=1", f"--bin={BIN}",
-                        f"--folder={self.folder}/cluster"], check=True)
-        ports = []
-        for name in ("zk-1", "server-1", "server-2"):
-            with open(f"{self.folder}/cluster/{name}/port") as file:
-                ports.append(file.read().strip())
-        registry = subprocess.run([CLUSTER, "status", f"--folder={self.folder}/cluster"],
-                                  stdout=subprocess.PIPE, text=True, check=True).stdout.split()[-1]
-        registry = registry.replace("127.0.0.1", "localhost")  # so that the resolver is needed
-        self.machine.said("sh", "-c", f"echo --registry={registry} >>{FLAGS}; "
-                          f"echo --state_dir=/var/lib/firn/shop >>{FLAGS}; "
-                          "systemctl restart firn-server")
-        self.next_id()
+        servers = self.join_cluster("--state_dir=/var/lib/firn/shop")
         held, pid, flags = self.machine_id(), self.main_pid(), self.machine.said("cat", FLAGS)
-        taken = self.join_and_upgrade(ports)
+        taken = self.upgraded_under_load(servers)
         self.assertGreater(taken, 1000)
         self.assertNotEqual(pid, self.main_pid(), "the old server still runs")
         self.assertEqual(held, self.machine_id())
@@ -231,12 +221,27 @@ class PackagesTest(unittest.TestCase):
                        f"The operator's flags\nare unchanged. The clients took {taken:,} ids in the "
                        f"meantime: no call failed, and no id was issued twice.")
 
-    def join_and_upgrade(self, ports):
-        servers = "list://" + ",".join(f"127.0.0.1:{port}" for port in ("7609", *ports[1:]))
+    def join_cluster(self, flag):
+        """Starts a cluster outside the machine, and lets the server join it with one more flag. Returns the servers."""
+        subprocess.run([CLUSTER, "up", "--servers=2", "--zookeeper=1", f"--bin={BIN}",
+                        f"--folder={self.folder}/cluster"], check=True)
+        ports = ["7609"]
+        for name in ("server-1", "server-2"):
+            with open(f"{self.folder}/cluster/{name}/port") as file:
+                ports.append(file.read().strip())
+        registry = subprocess.run([CLUSTER, "status", f"--folder={self.folder}/cluster"],
+                                  stdout=subprocess.PIPE, text=True, check=True).stdout.split()[-1]
+        registry = registry.replace("127.0.0.1", "localhost")  # so that the resolver is needed
+        self.machine.said("sh", "-c", f"echo --registry={registry} >>{FLAGS}; echo {flag} >>{FLAGS}; "
+                          "systemctl enable firn-server; systemctl restart firn-server")
+        self.next_id()
+        return "list://" + ",".join(f"127.0.0.1:{port}" for port in ports)
+
+    def upgraded_under_load(self, servers):
         callers = Callers(servers, self.folder)
         try:
             await_true("callers call", lambda: min(callers.runs) >= 1)
-            self.shown("dpkg", "--install", self.deb(
+            self.shown("dpkg", "--install", "--force-confold", self.deb(
                 newer(glob.glob(f"{MADE}/debs/firn-server_*.deb")[0], self.folder)), only=DPKG)
             self.next_id()
             reached = max(callers.runs)
@@ -267,8 +272,12 @@ class PackagesTest(unittest.TestCase):
         self.page.says("No file or user of Firn is left.")
 
 
-if __name__ == "__main__":
+def main():
     in_a_network_of_its_own(os.path.join(MADE, "machine.tar"))
     # A SIGTERM to this test also ends the machine.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     unittest.main(argv=sys.argv[:1], verbosity=2)
+
+
+if __name__ == "__main__":
+    main()
