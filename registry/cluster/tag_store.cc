@@ -211,9 +211,9 @@ Status TagStore::Put(const StoredTag& read, TagDefinition after) {
 Status TagStore::Delete(std::string_view name) {
   return Disable(name, "deleting ", [name](TagNode& node) -> Status {
     if (node.tag.MayHaveIssued()) {
-      return Invalid("ids of " + TagText(name) +
-                     " may have been issued, and a new tag of that name would repeat them; "
-                     "retire it instead");
+      return Conflict("ids of " + TagText(name) +
+                      " may have been issued, and a new tag of that name would repeat them; "
+                      "retire it instead");
     }
     node.stand_in = {};
     node.deleted = true;

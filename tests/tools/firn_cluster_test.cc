@@ -249,7 +249,7 @@ TEST_F(FirnClusterTest, DeletesAndRecreatesAnUnusedTag) {
   EXPECT_EQ(FirnJson({"tags", "show", "order"}).at(0).at("text"), "B{id}");
 
   const Finished used = Firn({"tags", "delete", "default"});
-  EXPECT_EQ(used.exit_code, 2);
+  EXPECT_EQ(used.exit_code, 4);
   EXPECT_NE(used.err.find("retire it"), std::string::npos) << used.err;
 }
 

@@ -186,7 +186,7 @@ TEST_F(TagStoreTest, DoesNotDeleteATagThatMayHaveIssued) {
   MoveLedger("order", 2);
   ASSERT_TRUE(store_.Create({.name = "user", .strategy = "snowflake"}).ok());
   for (const char* name : {"order", "user"}) {
-    EXPECT_EQ(store_.Delete(name).code(), Code::kInvalid);
+    EXPECT_EQ(store_.Delete(name).code(), Code::kConflict);
     EXPECT_TRUE(store_.Read(name).ok());
   }
   ASSERT_TRUE(store_.Create(Segment("bill")).ok());
