@@ -26,4 +26,11 @@ Result<MachineId> RackSplit::Join(uint64_t worker, uint64_t rack) const {
   return MachineId(static_cast<uint32_t>(worker << rack_bits_ | rack));
 }
 
+Result<LayoutChoice> ParseLayoutChoice(const std::string& text, int rack_bits) {
+  FIRN_ASSIGN(const Layout layout, Layout::Parse(text));
+  if (rack_bits < 0) return LayoutChoice{layout, RackSplit::Default(layout)};
+  FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, rack_bits));
+  return LayoutChoice{layout, split};
+}
+
 }  // namespace firn

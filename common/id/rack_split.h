@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "common/base/status.h"
 #include "common/base/units.h"
@@ -44,5 +45,13 @@ class RackSplit {
   int machine_bits_;
   int rack_bits_;
 };
+
+// A layout and the split of its machine ids.
+struct LayoutChoice {
+  Layout layout;
+  RackSplit split;
+};
+// Parses a layout's text. -1 rack bits: the layout's default.
+Result<LayoutChoice> ParseLayoutChoice(const std::string& layout, int rack_bits);
 
 }  // namespace firn

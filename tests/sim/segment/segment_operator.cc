@@ -9,6 +9,7 @@
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
 #include "registry/operate/restore.h"
+#include "registry/operate/restore/restore_tags.h"
 
 namespace firn {
 namespace {
@@ -365,14 +366,13 @@ void SegmentOperator::Restore(bool document, std::vector<ProviderReport> reports
     }
     known.reports = std::move(reports);
   }
-  Output told;
+  std::vector<RestoredTag> changes;
   RestoreFacts facts{.now = shared_.clock.Wall(), .workers = 1};
   facts.tags = [&](const MetaAsRead& frozen) {
-    return RestoreTags(*registry_, frozen, words, known, told);
+    return RestoreTags(*registry_, frozen, words, known, changes);
   };
   const auto restored = RestoreCluster(*registry_, facts, shared_.dice);
-  shared_.trace(told.text + restored.status().message());
-  Require(restored.ok() && !told.wrong, "not restored");
+  Require(restored.ok(), "not restored");
   if (!document) return;
   // A deleted tag stays deleted if the document shows none of its numbers. The others may have the
   // document's definition, which is older than the operator's last one.

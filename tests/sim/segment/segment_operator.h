@@ -9,12 +9,12 @@
 
 #include "registry/cluster/tag_store.h"
 #include "registry/operate/backup.h"
+#include "registry/operate/restore_command.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "registry/servers/provider.h"
 #include "tests/sim/segment/segment_host.h"
 #include "tests/sim/segment/segment_violation.h"
 #include "tests/support/registry/memory_coordinator.h"
-#include "tools/firn/restore/restore_tags.h"
 
 namespace firn {
 

@@ -2,15 +2,63 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "common/base/cat.h"
+#include "common/base/printed_command.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_checks.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/tag_store.h"
-#include "tools/firn/flag_words.h"
 
 namespace firn {
+namespace {
+
+std::string TextOf(const RestoredTag& one) {
+  const std::string next =
+      one.next ? Cat("; its next number is ", *one.next, " or higher\n") : "\n";
+  switch (one.how) {
+    case RestoredTag::How::kLifted:
+      return Cat("tag ", one.tag, " continues at ", *one.next, "\n");
+    case RestoredTag::How::kLiftedLate:
+      return Cat("tag ", one.tag, " continues at ", *one.next, ", above a later report\n");
+    case RestoredTag::How::kNamed:
+      return Cat("tag ", one.tag, " exists", next);
+    case RestoredTag::How::kDeleted:
+      return Cat("tag ", one.tag, " stays deleted: none of its numbers was ever issued\n");
+    case RestoredTag::How::kFromBackup:
+      return Cat("tag ", one.tag,
+                 one.reported ? " is re-created from the backup, above the servers' reports"
+                              : " is known from the backup alone",
+                 next);
+  }
+  return {};
+}
+
+}  // namespace
+
+void PrintTags(const std::vector<RestoredTag>& tags, bool planned, bool has_backup,
+               Output& output) {
+  Json lifted = Json::array(), from_backup = Json::array();
+  for (const RestoredTag& one : tags) {
+    output.text += TextOf(one);
+    if (one.how == RestoredTag::How::kFromBackup) from_backup.push_back(one.tag);
+    if (one.how != RestoredTag::How::kLifted) continue;
+    lifted.push_back({{"tag", one.tag},
+                      {"high", std::to_string(*one.next)},
+                      {"gap", std::to_string(one.gap)},
+                      {"reported", one.reported}});
+    if (one.reported || planned) continue;
+    output.text +=
+        Cat("WARNING: no server reports the ledger of tag ", one.tag, ", so it was raised by ",
+            one.gap, " above the ",
+            has_backup ? "higher of the registry's and the backup's value" : "registry's value",
+            "; if higher numbers may have been issued, raise it further: ",
+            PrintCommand(PrintedCommand::kTagsSet, {one.tag, "start=NUMBER"}), "\n");
+  }
+  output.json["tags"] = std::move(lifted);
+  output.json["from_backup"] = std::move(from_backup);
+}
 
 void PrintResult(const RestoreReport& report, Output& output) {
   output.json["uuid"] = report.uuid;
@@ -37,7 +85,7 @@ void WarnOfUnknown(const RestoreReport& report, const RestoreOptions& options, O
   auto& unknown = output.json["unknown"] = Json::array();
   if (!report.root_made || options.uuid.empty() || options.call.ledgers.backup) return;
   const auto warn = [&](const char* flag, const char* consequence) {
-    if (IsFlagSet(flag)) return;
+    if (options.IsGiven(flag)) return;
     unknown.push_back(flag);
     output.text += Cat("WARNING: --", flag, " is not set: ", consequence, "\n");
   };

@@ -1,15 +1,22 @@
 #pragma once
 
+#include <vector>
+
 #include "registry/operate/audit.h"
 #include "registry/operate/restore.h"
+#include "registry/operate/restore/restore_options.h"
+#include "registry/operate/restore/restore_tags.h"
 #include "tools/firn/output.h"
-#include "tools/firn/restore/restore_facts.h"
 
 namespace firn {
 
 // Each function adds to the output of `firn restore`.
 
-// Adds the changes that the restore made.
+// Adds the changes of tags that the restore made or, if `planned`, would make. Warns of tags that
+// no server reports. `has_backup`: the restore has documents.
+void PrintTags(const std::vector<RestoredTag>& tags, bool planned, bool has_backup, Output& output);
+
+// Adds the other changes that the restore made.
 void PrintResult(const RestoreReport& report, Output& output);
 
 // Warns of machine ids that are reserved again although a server has claimed them in the meantime.

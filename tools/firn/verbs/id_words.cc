@@ -57,13 +57,6 @@ void AddNote(Output& output, const std::string& note) {
   output.text += "  NOTE: " + note + "\n";
 }
 
-Result<LayoutChoice> ParseLayoutChoice(const std::string& text, int rack_bits) {
-  FIRN_ASSIGN(const Layout layout, Layout::Parse(text));
-  if (rack_bits < 0) return LayoutChoice{layout, RackSplit::Default(layout)};
-  FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, rack_bits));
-  return LayoutChoice{layout, split};
-}
-
 Result<LayoutChoice> ChosenLayout() { return ParseLayoutChoice(FLAGS_layout, FLAGS_rack_bits); }
 
 IdOptions ReadIdOptions() {

@@ -13,14 +13,8 @@
 
 namespace firn {
 
-// The layout that --layout names, and its machine bits split by --rack_bits.
-struct LayoutChoice {
-  Layout layout;
-  RackSplit split;
-};
+// Returns the layout that --layout names, and its machine bits split by --rack_bits.
 Result<LayoutChoice> ChosenLayout();
-// Parses the values of both flags. -1 rack bits: the layout's default.
-Result<LayoutChoice> ParseLayoutChoice(const std::string& layout, int rack_bits);
 
 // Options for parsing a verb's words as ids.
 struct IdOptions {

@@ -1,3 +1,7 @@
+#include "registry/operate/restore/restore_tags.h"
+
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "common/tag/tag_diff.h"
@@ -5,13 +9,12 @@
 #include "registry/cluster/tag_store.h"
 #include "tests/support/registry/memory_coordinator.h"
 #include "tests/support/virtual_clock.h"
-#include "tools/firn/restore/restore_tags.h"
 
 namespace firn {
 namespace {
 
 // A cluster in memory with the tag `default`, which has no ledger, and a segment tag.
-class LedgerLiftTest : public testing::Test {
+class RestoreTagsTest : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(registry_.Connect(Milliseconds(0)).ok());
@@ -28,20 +31,20 @@ class LedgerLiftTest : public testing::Test {
   SeededEntropy entropy_{1};
 };
 
-TEST_F(LedgerLiftTest, LeavesNoTagAtAVersionThatCannotBeGuarded) {
+TEST_F(RestoreTagsTest, LeavesNoTagAtAVersionThatCannotBeGuarded) {
   for (const std::string_view name : {kFirstTag, std::string_view("order")}) {
     const TagDefinition before = Tag(name).tag();
     tree_.SetVersion(TagPath(name), -1);
-    Output output;
-    ASSERT_TRUE(LiftLedgers(registry_, {}, output).ok());
+    std::vector<RestoredTag> changes;
+    ASSERT_TRUE(LiftLedgers(registry_, {}, changes).ok());
     EXPECT_EQ(Tag(name).stat.version, 0) << name;
     EXPECT_EQ(WithLedgerOf(before, Tag(name).tag()), before);
-    EXPECT_EQ(output.json.at("tags").size(), 1u) << "only one of them has a ledger";
+    EXPECT_EQ(changes.size(), 1u) << "only one of them has a ledger";
   }
 }
 
 // The first run was interrupted after it had removed the tags of the unused cluster.
-TEST_F(LedgerLiftTest, ARepeatedRunKeepsTheTagsThatTheFirstHasRaised) {
+TEST_F(RestoreTagsTest, ARepeatedRunKeepsTheTagsThatTheFirstHasRaised) {
   MetaAsRead root = *ReadMeta(registry_);
   root.meta.frozen = true;
   const RestoreMemory memory{.replaced = root.meta.uuid, .plan = "p"};
@@ -61,9 +64,9 @@ TEST_F(LedgerLiftTest, ARepeatedRunKeepsTheTagsThatTheFirstHasRaised) {
     return registry_.Multi({Write::Create(TagPath(name), plain, Lifetime::kPersistent)}).status;
   };
   ASSERT_TRUE(put("later").ok());
-  Output output;
+  std::vector<RestoredTag> changes;
   for (const int64_t next : {6'001, 7'001, 8'001}) {
-    ASSERT_TRUE(RestoreTags(registry_, root, {}, facts, output).ok());
+    ASSERT_TRUE(RestoreTags(registry_, root, {}, facts, changes).ok());
     EXPECT_EQ(Tag("order").tag().NextBegin(), next);
   }
   // Another run knows an additional tag, which the unused cluster contains, too.
@@ -75,7 +78,7 @@ TEST_F(LedgerLiftTest, ARepeatedRunKeepsTheTagsThatTheFirstHasRaised) {
     facts.backup->tags.insert(facts.backup->tags.begin(), other);
   }
   ASSERT_TRUE(put("bill").ok());
-  ASSERT_TRUE(RestoreTags(registry_, root, {}, facts, output).ok());
+  ASSERT_TRUE(RestoreTags(registry_, root, {}, facts, changes).ok());
   EXPECT_EQ(Tag("order").tag().NextBegin(), 10'001) << "raised by something else";
   for (const char* name : {"bill", "later"}) {
     EXPECT_EQ(Tag(name).tag().text, "n{id}") << name;
@@ -85,7 +88,7 @@ TEST_F(LedgerLiftTest, ARepeatedRunKeepsTheTagsThatTheFirstHasRaised) {
 
 // The operator mistyped the form of a lost tag. The run was interrupted after it had created the
 // tag.
-TEST_F(LedgerLiftTest, ARepeatedRunCorrectsTheFormOfATagThatTheFirstHasMade) {
+TEST_F(RestoreTagsTest, ARepeatedRunCorrectsTheFormOfATagThatTheFirstHasMade) {
   MetaAsRead root = *ReadMeta(registry_);
   root.meta.frozen = true;
   const auto remember = [&](const Nonce& era) {
@@ -96,9 +99,9 @@ TEST_F(LedgerLiftTest, ARepeatedRunCorrectsTheFormOfATagThatTheFirstHasMade) {
   const LedgerFacts facts{.reports = {{.high = {{"bill", 5'001}}}}, .wanted_gap = 1'000};
   GivenTag said{{.name = "bill", .strategy = "segment", .step = 50, .step_max = 400}};
   GivenTag existing{{.name = "order", .strategy = "segment"}};
-  Output output;
+  std::vector<RestoredTag> changes;
   const auto restored = [&](const GivenTag& tag) {
-    return RestoreTags(registry_, root, {tag}, facts, output);
+    return RestoreTags(registry_, root, {tag}, facts, changes);
   };
   for (const auto& [text, next] : {std::pair{"x{id}", 6'001}, {"n{id}", 7'001}, {"n{id}", 8'001}}) {
     said.tag.text = text;
@@ -122,36 +125,36 @@ TEST_F(LedgerLiftTest, ARepeatedRunCorrectsTheFormOfATagThatTheFirstHasMade) {
 
 // The first run was completed, and servers issued numbers above its gap. Then the registry lost the
 // data of the last seconds, so it shows the unfinished restore again.
-TEST_F(LedgerLiftTest, ARepeatedRunContinuesAboveNumbersIssuedAfterTheFirst) {
+TEST_F(RestoreTagsTest, ARepeatedRunContinuesAboveNumbersIssuedAfterTheFirst) {
   LedgerFacts facts{.reports = {{.high = {{"order", 5'001}}}}, .wanted_gap = 1'000, .plan = "p"};
   TagDefinition tag = Tag("order").tag();
   tag.step = 50;
   tag.step_max = 400;
   ASSERT_TRUE(TagStore(registry_).Edit(Tag("order"), tag).ok());
-  Output output;
+  std::vector<RestoredTag> changes;
   const MemoryTree::Image during = [&] {
-    EXPECT_TRUE(LiftLedgers(registry_, facts, output).ok());
+    EXPECT_TRUE(LiftLedgers(registry_, facts, changes).ok());
     return tree_.Save();
   }();
   const int64_t issued_to = Tag("order").tag().NextBegin() + 500;
   ASSERT_TRUE(TagStore(registry_).Lift(Tag("order"), issued_to).ok());
   tree_.Load(during, MemoryTree::Sessions::kStay);
   facts.reports.clear();
-  ASSERT_TRUE(LiftLedgers(registry_, facts, output).ok());
+  ASSERT_TRUE(LiftLedgers(registry_, facts, changes).ok());
   EXPECT_GE(Tag("order").tag().NextBegin(), issued_to);
 }
 
-TEST_F(LedgerLiftTest, ALateReportLiftsATagOnceAsFarAsAnEarlierOneWouldHave) {
+TEST_F(RestoreTagsTest, ALateReportLiftsATagOnceAsFarAsAnEarlierOneWouldHave) {
   const LedgerFacts facts{.reports = {{.high = {{"order", 5'001}}}}, .wanted_gap = 1'000};
   TagDefinition tag = Tag("order").tag();
   tag.step = 50;
   tag.step_max = 400;
   ASSERT_TRUE(TagStore(registry_).Edit(Tag("order"), tag).ok());
-  Output output;
-  ASSERT_TRUE(LiftLedgers(registry_, facts, output).ok());
+  std::vector<RestoredTag> changes;
+  ASSERT_TRUE(LiftLedgers(registry_, facts, changes).ok());
   ASSERT_EQ(Tag("order").tag().NextBegin(), 6'001);
   for (const auto& [reported, next] : {std::pair{5'001, 6'001}, {5'501, 6'501}, {5'501, 6'501}}) {
-    ASSERT_TRUE(LiftAbove(registry_, {{.high = {{"order", reported}}}}, facts, output).ok());
+    ASSERT_TRUE(LiftAbove(registry_, {{.high = {{"order", reported}}}}, facts, changes).ok());
     EXPECT_EQ(Tag("order").tag().NextBegin(), next) << reported;
   }
 }

@@ -1,4 +1,4 @@
-#include "tools/firn/restore/restore_tags.h"
+#include "registry/operate/restore/restore_tags.h"
 
 #include <algorithm>
 #include <optional>
@@ -6,7 +6,6 @@
 #include <string>
 
 #include "common/base/cat.h"
-#include "common/base/printed_command.h"
 #include "common/tag/numbers_left.h"
 #include "registry/cluster/registry_clock.h"
 #include "registry/cluster/tag_store.h"
@@ -16,26 +15,18 @@
 namespace firn {
 namespace {
 
-Json LiftOne(TagStore& store, const StoredTag& stored, const LedgerFacts& facts, WallMs now,
-             Status& status, std::string& text) {
-  const TagDefinition& tag = stored.tag();
-  const bool reported = ReportedOf(tag.name, facts.reports).has_value();
+using How = RestoredTag::How;
+
+RestoredTag Lifted(const TagDefinition& tag, const LedgerFacts& facts, WallMs now) {
   const int64_t known = HighestKnown(tag, facts);
-  const int64_t high = LiftedTo(tag, known, facts, now), gap = high - known;
-  status = store.Lift(stored, high);
-  text += Cat("tag ", tag.name, " continues at ", high, "\n");
-  if (!reported) {
-    text +=
-        Cat("WARNING: no server reports the ledger of tag ", tag.name, ", so it was raised by ",
-            gap, " above the ",
-            facts.backup ? "higher of the registry's and the backup's value" : "registry's value",
-            "; if higher numbers may have been issued, raise it further: ",
-            PrintCommand(PrintedCommand::kTagsSet, {tag.name, "start=NUMBER"}), "\n");
-  }
-  return {{"tag", tag.name},
-          {"high", std::to_string(high)},
-          {"gap", std::to_string(gap)},
-          {"reported", reported}};
+  const int64_t high = LiftedTo(tag, known, facts, now);
+  return {How::kLifted, tag.name, high, high - known,
+          ReportedOf(tag.name, facts.reports).has_value()};
+}
+
+RestoredTag FromBackup(const TagDefinition& tag, const LedgerFacts& facts) {
+  const bool reported = tag.HasLedger() && ReportedOf(tag.name, facts.reports).has_value();
+  return {.how = How::kFromBackup, .tag = tag.name, .next = tag.start, .reported = reported};
 }
 
 // Restores the tag's form. If an earlier run of this restore has made the tag, also sets its ledger
@@ -99,13 +90,9 @@ std::string MadeMark(const std::string& tag, const std::string& others, const Le
   return WithMade(others, facts.plan, KnownOf(tag, facts).value_or(1));
 }
 
-std::string NextNumberOf(const TagDefinition& tag) {
-  return tag.start ? Cat("; its next number is ", *tag.start, " or higher\n") : "\n";
-}
-
 // Creates the tag above the known ledgers if it is missing. An existing tag is already lifted.
 Status Remake(TagStore& store, const GivenTag& said, const MetaAsRead& frozen,
-              const LedgerFacts& facts, WallMs now, Output& output) {
+              const LedgerFacts& facts, WallMs now, std::vector<RestoredTag>& changes) {
   TagDefinition tag = said.tag;
   const TagNode* const saved = facts.Saved(tag.name);
   if (!store.Read(tag.name).ok()) {
@@ -117,15 +104,16 @@ Status Remake(TagStore& store, const GivenTag& said, const MetaAsRead& frozen,
   }
   FIRN_TRY(
       store.Remake(tag, frozen, MadeMark(tag.name, saved == nullptr ? "" : saved->others, facts)));
-  output.text += "tag " + tag.name + " exists" + NextNumberOf(tag);
+  changes.push_back({.how = How::kNamed, .tag = tag.name, .next = tag.start});
   return {};
 }
 
 // Returns the tags of the backup that neither the registry nor an argument contains. Excludes a tag
-// that the registry shows as deleted, unless it ExistedAgain; the output names each excluded tag.
+// that the registry shows as deleted, unless it ExistedAgain, and adds each of these to `changes`.
 std::vector<const TagNode*> OnlyInBackup(const TagListing& listing,
                                          const std::vector<GivenTag>& said,
-                                         const LedgerFacts& facts, Output& output) {
+                                         const LedgerFacts& facts,
+                                         std::vector<RestoredTag>& changes) {
   std::vector<const TagNode*> only;
   if (!facts.backup) return only;
   std::set<std::string> known;
@@ -138,42 +126,32 @@ std::vector<const TagNode*> OnlyInBackup(const TagListing& listing,
     if (!deleted.contains(name) || ExistedAgain(name, facts)) {
       only.push_back(&node);
     } else {
-      output.text += "tag " + name + " stays deleted: none of its numbers was ever issued\n";
+      changes.push_back({.how = How::kDeleted, .tag = name});
     }
   }
   return only;
 }
 
-void TellFromBackup(const TagDefinition& tag, const LedgerFacts& facts, Output& output) {
-  output.json["from_backup"].push_back(tag.name);
-  const bool reported = tag.HasLedger() && ReportedOf(tag.name, facts.reports).has_value();
-  output.text += "tag " + tag.name +
-                 (reported ? " is re-created from the backup, above the servers' reports"
-                           : " is known from the backup alone") +
-                 NextNumberOf(tag);
-}
-
 }  // namespace
 
-Status LiftLedgers(BlockingCoordinator& registry, const LedgerFacts& facts, Output& output) {
+Status LiftLedgers(BlockingCoordinator& registry, const LedgerFacts& facts,
+                   std::vector<RestoredTag>& changes) {
   TagStore store(registry);
   FIRN_ASSIGN(const TagListing listing, store.ReadAll());
   FIRN_ASSIGN(const WallMs now, ReadRegistryClock(registry));
-  Json& lifted = output.json["tags"] = Json::array();
   for (const StoredTag& stored : listing.tags) {
     if (!stored.tag().HasLedger()) {
       FIRN_TRY(store.Lift(stored, 0));  // writes only a node at version -1
       continue;
     }
-    Status status;
-    lifted.push_back(LiftOne(store, stored, facts, now, status, output.text));
-    FIRN_TRY(status);
+    changes.push_back(Lifted(stored.tag(), facts, now));
+    FIRN_TRY(store.Lift(stored, *changes.back().next));
   }
   return {};
 }
 
 Status LiftAbove(BlockingCoordinator& registry, const std::vector<ProviderReport>& late,
-                 const LedgerFacts& facts, Output& output) {
+                 const LedgerFacts& facts, std::vector<RestoredTag>& changes) {
   TagStore store(registry);
   FIRN_ASSIGN(const TagListing listing, store.ReadAll());
   FIRN_ASSIGN(const WallMs now, ReadRegistryClock(registry));
@@ -189,13 +167,14 @@ Status LiftAbove(BlockingCoordinator& registry, const std::vector<ProviderReport
                           "' than before; run the command again"));
     }
     FIRN_TRY(store.Lift(stored, high));
-    output.text += Cat("tag ", tag.name, " continues at ", high, ", above a later report\n");
+    changes.push_back({.how = How::kLiftedLate, .tag = tag.name, .next = high});
   }
   return {};
 }
 
 Status RestoreTags(BlockingCoordinator& registry, const MetaAsRead& frozen,
-                   const std::vector<GivenTag>& said, LedgerFacts facts, Output& output) {
+                   const std::vector<GivenTag>& said, LedgerFacts facts,
+                   std::vector<RestoredTag>& changes) {
   TagStore store(registry);
   FIRN_ASSIGN(const RestoreMemoryAsRead remembered, ReadRestoreMemory(registry, frozen.meta));
   if (remembered.memory) facts.plan = remembered.memory->plan;
@@ -206,44 +185,39 @@ Status RestoreTags(BlockingCoordinator& registry, const MetaAsRead& frozen,
     if (defined) FIRN_TRY(Reform(store, tag, frozen, facts));
   }
   if (facts.backup) FIRN_TRY(ReformByBackup(store, said, facts, frozen));
-  FIRN_TRY(LiftLedgers(registry, facts, output));
+  FIRN_TRY(LiftLedgers(registry, facts, changes));
   FIRN_ASSIGN(const WallMs now, ReadRegistryClock(registry));
-  for (const GivenTag& one : said) FIRN_TRY(Remake(store, one, frozen, facts, now, output));
-  output.json["from_backup"] = Json::array();
+  for (const GivenTag& one : said) FIRN_TRY(Remake(store, one, frozen, facts, now, changes));
   FIRN_ASSIGN(const TagListing listing, store.ReadAll());
-  for (const TagNode* const node : OnlyInBackup(listing, said, facts, output)) {
+  for (const TagNode* const node : OnlyInBackup(listing, said, facts, changes)) {
     const TagDefinition tag = Remade(node->tag, facts, now);
     FIRN_TRY(store.Remake(tag, frozen, MadeMark(tag.name, node->others, facts)));
-    TellFromBackup(tag, facts, output);
+    changes.push_back(FromBackup(tag, facts));
   }
   return {};
 }
 
-Status PlanTags(BlockingCoordinator& registry, const std::vector<GivenTag>& said,
-                const LedgerFacts& facts, WallMs now, Output& output) {
+Result<std::vector<RestoredTag>> PlanTags(BlockingCoordinator& registry,
+                                          const std::vector<GivenTag>& said,
+                                          const LedgerFacts& facts, WallMs now) {
   const Result<TagListing> read = TagStore(registry).ReadAll();
   const bool no_cluster = read.code() == Code::kNotFound || read.code() == Code::kCorrupt;
   if (!read.ok() && !no_cluster) return read.status();
   const TagListing listing = read.ok() ? *read : TagListing();
   std::set<std::string> present;
-  Json& lifted = output.json["tags"] = Json::array();
+  std::vector<RestoredTag> changes;
   for (const StoredTag& stored : listing.tags) {
-    const TagDefinition& tag = stored.tag();
-    present.insert(tag.name);
-    if (!tag.HasLedger()) continue;
-    const int64_t high = LiftedTo(tag, HighestKnown(tag, facts), facts, now);
-    lifted.push_back({{"tag", tag.name}, {"high", std::to_string(high)}});
-    output.text += Cat("tag ", tag.name, " continues at ", high, "\n");
+    present.insert(stored.tag().name);
+    if (stored.tag().HasLedger()) changes.push_back(Lifted(stored.tag(), facts, now));
   }
   for (const auto& [tag, defined] : said) {
     const TagDefinition made = present.contains(tag.name) ? tag : Remade(tag, facts, now);
-    output.text += "tag " + tag.name + " exists" + NextNumberOf(made);
+    changes.push_back({.how = How::kNamed, .tag = tag.name, .next = made.start});
   }
-  output.json["from_backup"] = Json::array();
-  for (const TagNode* const node : OnlyInBackup(listing, said, facts, output)) {
-    TellFromBackup(Remade(node->tag, facts, now), facts, output);
+  for (const TagNode* const node : OnlyInBackup(listing, said, facts, changes)) {
+    changes.push_back(FromBackup(Remade(node->tag, facts, now), facts));
   }
-  return {};
+  return changes;
 }
 
 }  // namespace firn

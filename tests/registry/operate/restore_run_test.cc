@@ -1,0 +1,111 @@
+// Tests whole runs of a restore, with options and the memory of earlier runs.
+
+#include "registry/operate/restore/restore_run.h"
+
+#include <string>
+#include <vector>
+
+#include "registry/operate/backup.h"
+#include "tests/registry/operate/restore_fixture.h"
+
+namespace firn {
+namespace {
+
+using Kind = RestoreOutcome::Kind;
+using Flags = std::vector<std::string>;
+
+class RestoreRunTest : public RestoreTest {
+ protected:
+  static RestoreOptions With(const Flags& flags) {
+    RestoreOptions options;
+    const Status set = SetFlags(flags, options);
+    EXPECT_TRUE(set.ok()) << set;
+    return options;
+  }
+  Result<RestoreOutcome> Run(RestoreOptions& options) {
+    Result<RestoreOutcome> outcome = Invalid("not run");
+    AsOperator([&](BlockingCoordinator& registry) {
+      const RestoreContext context{.clock = clock_,
+                                   .entropy = entropy_,
+                                   .command = {.registry = "r", .host = "h"},
+                                   .on_recall = [this](const RestoreMemory&) { ++recalled_; }};
+      outcome = RunRestore(registry, context, options);
+    });
+    return outcome;
+  }
+  // Interrupts a run right after it has frozen the cluster.
+  void Interrupt(RestoreOptions options) {
+    multis_left_ = 1;
+    EXPECT_FALSE(Run(options).ok());
+    multis_left_.reset();
+    EXPECT_TRUE(Meta().meta.frozen);
+  }
+  Backup Document() {
+    Result<Backup> backup = Invalid("not read");
+    AsOperator([&](BlockingCoordinator& registry) {
+      backup = ReadBackup(registry, "/firn/r", clock_.Wall());
+    });
+    return ParseBackup(FormatBackup(backup.value())).value();
+  }
+
+  int recalled_ = 0;
+};
+
+TEST_F(RestoreRunTest, ContinuesWithTheAnswersOfAnUnfinishedRun) {
+  Interrupt(With({"--skew_max_ms=20000", "--set=retire=2"}));
+  RestoreOptions options;
+  const auto outcome = Run(options);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->kind, Kind::kRestored);
+  EXPECT_TRUE(RecordOf(2).retired);
+  EXPECT_EQ(options.skew_max, Milliseconds(20'000));
+  EXPECT_EQ(options.flags, Flags({"--skew_max_ms=20000", "--set=retire=2"}));
+  EXPECT_EQ(recalled_, 1);
+  EXPECT_FALSE(Meta().meta.frozen);
+}
+
+TEST_F(RestoreRunTest, RefusesARunWithoutTheDocumentsOfAnUnfinishedRun) {
+  RestoreOptions first;
+  ASSERT_TRUE(AddDocument("/b/backup.json", Document(), first).ok());
+  Interrupt(first);
+  RestoreOptions without;
+  const auto refused = Run(without);
+  EXPECT_EQ(refused.code(), Code::kConflict) << refused.status();
+  EXPECT_NE(refused.status().message().find("/b/backup.json"), std::string::npos);
+  EXPECT_TRUE(Meta().meta.frozen);
+  RestoreOptions again = With({"--again=true"});
+  EXPECT_EQ(Run(again).value().kind, Kind::kRestored);
+}
+
+TEST_F(RestoreRunTest, ChangesNothingInADryRunOrWithoutNewFacts) {
+  RestoreOptions dry;
+  dry.dry_run = true;
+  const uint64_t before = tree_.digest();
+  EXPECT_EQ(Run(dry).value().kind, Kind::kPlanned);
+  EXPECT_EQ(tree_.digest(), before);
+  RestoreOptions options;
+  EXPECT_EQ(Run(options).value().kind, Kind::kRestored);
+  const WallMs floor = Meta().meta.floor;
+  EXPECT_EQ(Run(options).value().kind, Kind::kNothingNew);
+  EXPECT_EQ(Meta().meta.floor, floor);
+}
+
+TEST(RestoreOptionsTest, KeepsTheDefaultsOfOtherFlagsAndNamesInvalidOnes) {
+  RestoreOptions options{.layout = "other", .skew_max = Milliseconds(5)};
+  ASSERT_TRUE(SetFlags({"--ids_since=2026-11-25", "--set=order.start=7"}, options).ok());
+  EXPECT_EQ(options.flags, Flags({"--ids_since=2026-11-25T00:00:00.000Z", "--set=order.start=7"}));
+  EXPECT_EQ(options.layout, "other");
+  EXPECT_EQ(options.skew_max, Milliseconds(5));
+  EXPECT_EQ(options.call.ledgers.starts.at("order"), 7);
+  EXPECT_TRUE(options.IsGiven("ids_since"));
+  EXPECT_FALSE(options.IsGiven("layout"));
+  ASSERT_TRUE(SetFlags({}, options).ok());
+  EXPECT_TRUE(options.call.ledgers.starts.empty());
+  for (const char* flag : {"--sett=x", "--skew_max_ms=-1", "--skew_max_ms=x", "--tag_gap=-1",
+                           "--ids_since=x", "--uuid=x", "--set=x", "uuid=x"}) {
+    EXPECT_EQ(SetFlags({flag}, options).code(), Code::kInvalid) << flag;
+  }
+}
+
+}  // namespace
+}  // namespace firn
