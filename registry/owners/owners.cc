@@ -244,7 +244,7 @@ void Owners::EndTerm(size_t partition) {
 }
 
 void Owners::ReadSoon(size_t partition) {
-  shares_[partition].stale = true;
+  shares_[partition].stale = shares_[partition].changed = true;
   look_at_ = BootMs();
 }
 

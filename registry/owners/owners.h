@@ -139,6 +139,8 @@ class Owners {
   // Returns whether another server may soon take the partitions of this one; true before HandOver.
   bool awaits_successor() const;
 
+  // Returns whether all partitions and the beats of their owners have been read since Want().
+  bool has_looked() const { return has_looked_; }
   Holding At(size_t partition) const;
   const OwnedTerm& term(size_t partition) const { return shares_[partition].term; }
 
@@ -174,7 +176,8 @@ class Owners {
 
   // One partition.
   struct Share {
-    bool stale = true;  // must be read
+    bool stale = true;     // must be read
+    bool changed = false;  // it may have changed since the last read was sent
     Sighting sighting{};
     Result<PartitionOwner> owner = Unavailable("not read yet");
     WallMs modified{};
@@ -226,7 +229,7 @@ class Owners {
 
   // --- owners_look.cc: other servers -------------------------------------------------------------
   Task<> Look();
-  Task<bool> ReadPartition(size_t partition);
+  Task<bool> ReadPartitions();
   void See(size_t partition, const Result<Node>& node);
   void JudgeReach();
   std::vector<Nonce> OthersTenures() const;
@@ -262,6 +265,7 @@ class Owners {
   bool gives_up_ = false;                 // rule 9
   BootMs avoided_until_;
   BootMs renew_at_, look_at_, list_at_, sweep_at_;
+  bool has_looked_ = false;
   size_t next_partition_ = 0;   // read in the next look, even without a notification
   int64_t synced_session_ = 0;  // session of the last sync before a look
   BootMs synced_at_;

@@ -35,11 +35,8 @@ Task<> Owners::Look() {
   }
   shares_[next_partition_].stale = true;
   next_partition_ = (next_partition_ + 1) % kPartitions;
-  for (size_t i = 0; i < kPartitions; ++i) {
-    if (!shares_[i].stale && shares_[i].owner.ok()) continue;
-    bool read = co_await ReadPartition(i);
-    if (!read) co_return;
-  }
+  bool read = co_await ReadPartitions();
+  if (!read) co_return;
   std::vector<Nonce> tenures = OthersTenures();
   const bool matter = leaving_ || is_avoided() || !listed_by_.empty();
   const bool lists = matter || registry_.now() >= list_at_;
@@ -58,29 +55,47 @@ Task<> Owners::Look() {
     Readings readings = co_await registry_.ReadAll(paths);
     if (registry_.session() != session) co_return;
     for (const Reading& reading : readings) {
-      if (!IsAnswer(reading.node)) continue;
+      if (!IsAnswer(reading.node)) {
+        read = false;
+        continue;
+      }
       OtherBeat& other = beats_[tenures[reading.which]];
       other.sighting.Saw(StateOf(reading.node), session, registry_.now(), gap_max());
       other.beat = reading.node.ok() ? ParseBeat(reading.node->data) : reading.node.status();
     }
   }
   if (lists) list_at_ = registry_.now() + options_.window;
+  has_looked_ |= read;
   JudgeReach();
 }
 
-// Returns false if no answer arrived in this session.
-Task<bool> Owners::ReadPartition(size_t partition) {
+// Returns false unless all answers have arrived in this session.
+Task<bool> Owners::ReadPartitions() {
   const int64_t session = registry_.session();
-  const std::string path = PartitionPath(partition);
-  shares_[partition].stale = false;
-  const Coordinator::Changed changed = guard_.Bind([this, partition] { ReadSoon(partition); });
-  Result<Node> node = co_await registry_.Read(path, changed);
-  if (registry_.session() != session || !IsAnswer(node)) {
-    shares_[partition].stale = true;
-    co_return false;
+  std::vector<size_t> partitions;
+  std::vector<std::string> paths;
+  for (size_t i = 0; i < kPartitions; ++i) {
+    if (!shares_[i].stale && shares_[i].owner.ok()) continue;
+    partitions.push_back(i);
+    paths.push_back(PartitionPath(i));
+    shares_[i].changed = false;
   }
-  See(partition, node);
-  co_return true;
+  const AsyncRegistry::Watch watch = [&](size_t which) {
+    return guard_.Bind([this, partition = partitions[which]] { ReadSoon(partition); });
+  };
+  Readings readings = co_await registry_.ReadAll(paths, watch);
+  bool all = registry_.session() == session;
+  for (const Reading& reading : readings) {
+    const size_t partition = partitions[reading.which];
+    if (registry_.session() == session && IsAnswer(reading.node)) {
+      shares_[partition].stale = shares_[partition].changed;
+      See(partition, reading.node);
+    } else {
+      shares_[partition].stale = true;
+      all = false;
+    }
+  }
+  co_return all;
 }
 
 void Owners::See(size_t partition, const Result<Node>& node) {

@@ -50,15 +50,18 @@ Asked<Written> AsyncRegistry::Multi(const std::vector<Write>& writes) {
   return asked;
 }
 
-Asked<Readings> AsyncRegistry::ReadAll(const std::vector<std::string>& paths) {
+Asked<Readings> AsyncRegistry::ReadAll(const std::vector<std::string>& paths,
+                                       const Watch& changed) {
   Asked<Readings> asked;
   const auto all = std::make_shared<Readings>();
   for (size_t i = 0; i < paths.size(); ++i) {
-    coordinator_.Read(paths[i],
-                      [all, i, wanted = paths.size(), deliver = Deliver(asked)](Result<Node> node) {
-                        all->push_back({i, std::move(node)});
-                        if (all->size() == wanted) deliver(std::move(*all));
-                      });
+    Coordinator::Changed notice;
+    if (changed) notice = changed(i);
+    const auto done = [all, i, wanted = paths.size(), deliver = Deliver(asked)](Result<Node> node) {
+      all->push_back({i, std::move(node)});
+      if (all->size() == wanted) deliver(std::move(*all));
+    };
+    coordinator_.Read(paths[i], done, std::move(notice));
   }
   return asked;
 }

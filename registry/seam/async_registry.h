@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -75,8 +76,10 @@ class AsyncRegistry final : public TaskRunner {
   Asked<Status> Sync(const std::string& path);
   Asked<Written> Multi(const std::vector<Write>& writes);
 
-  // Reads one or more nodes, pipelined. The answers are in the order of their arrival.
-  Asked<Readings> ReadAll(const std::vector<std::string>& paths);
+  // Reads one or more nodes, pipelined. The answers are in the order of their arrival. `changed`
+  // returns the callback of a path's watch.
+  using Watch = std::function<Coordinator::Changed(size_t which)>;
+  Asked<Readings> ReadAll(const std::vector<std::string>& paths, const Watch& changed = {});
 
   // Reads nodes after a sync: they contain every write that was acknowledged to any client before
   // the call. Fails if the sync or a read fails, or if the session has ended meanwhile. So a write

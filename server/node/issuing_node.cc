@@ -304,9 +304,15 @@ void IssuingNode::CheckGuess(BootMs now) {
   guess_watch_->Tick(now);
 }
 
+// Returns why the start is not complete.
+std::optional<Refusal> IssuingNode::WhyNotStarted(const IssuingNodeStatus& seen) const {
+  if (!seen.tags_known) return Refusal{Reason::kNotReady, WhyTagsAreUnread(seen), 0, true};
+  return owners_.Starts() ? std::optional(OwnerLink::Starting()) : std::nullopt;
+}
+
 // Returns the refusal of snowflake ids; empty if a tag that needs no claim issues numbers.
 std::optional<Refusal> IssuingNode::WhyNotServing(const IssuingNodeStatus& seen) const {
-  if (!seen.tags_known) return Refusal{Reason::kNotReady, WhyTagsAreUnread(seen), 0, true};
+  if (auto starting = WhyNotStarted(seen)) return starting;
   if (follower_.gives_numbers()) return std::nullopt;
   std::optional<Refusal> why = machine_ids_.strategy()->WhyNot();
   if (why && why->reason == Reason::kNotReady && !seen.claim.reason.empty()) {
@@ -320,7 +326,8 @@ std::optional<Refusal> IssuingNode::WhyNotReady(const IssuingNodeStatus& seen) c
   const auto refused = seen.refused->find(name);
   const bool disabled =
       refused != seen.refused->end() && refused->second.state == TagState::kDisabled;
-  if (!seen.tags_known || name.empty() || disabled) return WhyNotServing(seen);
+  if (auto starting = WhyNotStarted(seen)) return starting;
+  if (name.empty() || disabled) return WhyNotServing(seen);
   const Tag* const tag = issuer_.Resolve(name);
   if (tag == nullptr || tag->binding() == nullptr) {
     return Refusal{Reason::kUnknownTag, Cat("the default tag ", Quoted(name), " is not defined"), 0,
@@ -348,6 +355,7 @@ void IssuingNode::Show(const KeeperTime& time) {
                          .lost = follower_.lost()};
   ready_.Note(WhyNotReady(seen), time.clocks.boot);
   serving_.Note(WhyNotServing(seen), time.clocks.boot);
+  if (!serving_.why_not()) owners_.EndStart();
   seen.why_not_ready = ready_.why_not();
   seen.why_not_serving = serving_.why_not();
   if (seen.claim.uuid.empty()) seen.claim.uuid = options_.cluster_uuid;

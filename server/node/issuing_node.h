@@ -187,6 +187,7 @@ class IssuingNode {
   void Tick(Now now);
   void CheckGuess(BootMs now);
   void Show(const KeeperTime& time);
+  std::optional<Refusal> WhyNotStarted(const IssuingNodeStatus& seen) const;
   std::optional<Refusal> WhyNotServing(const IssuingNodeStatus& seen) const;
   std::optional<Refusal> WhyNotReady(const IssuingNodeStatus& seen) const;
 

@@ -80,6 +80,8 @@ void TagOwners::Tick(BootMs now) {
     probe_at_ = now + Beat::kWindow;
     Probe();
   }
+  if (!look_until_) look_until_ = now + kFirstLook;
+  has_looked_ = has_looked_ || owners_.has_looked() || now >= *look_until_;
   handed_over_ = owners_.handed_over();
   awaits_ = owners_.awaits_successor();
   const std::lock_guard lock(mutex_);

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "common/time/entropy.h"
@@ -51,7 +52,7 @@ struct OwnersReport {
 // The tags with buffer = owner on one server: their owners, their numbers in this server's memory,
 // and takes between servers. A server never forwards a take.
 //
-// Add, Tick, HandOver: control thread. The others: any thread.
+// Add, Tick, EndStart, HandOver: control thread. The others: any thread.
 class TagOwners final : public OwnerLink {
  public:
   // References must outlive the object.
@@ -65,6 +66,10 @@ class TagOwners final : public OwnerLink {
 
   void Tick(BootMs now);
 
+  // Ends Starts(): this server has begun to serve calls. The first tag that is added later has
+  // calls that wait for its owner.
+  void EndStart() { is_serving_ = true; }
+
   // Hands the partitions over to other servers, from which this server takes numbers afterwards.
   void HandOver(bool waits = true) { owners_.HandOver(waits); }
   // After HandOver: returns whether no partition names this server any more. Any thread.
@@ -74,6 +79,7 @@ class TagOwners final : public OwnerLink {
 
   void Take(const TagDefinition& tag, Count count, RangeSource::TakeDone done) override;
   int64_t ChangeOf(const std::string& tag) const override;
+  bool Starts() const override { return wanted_ && !has_looked_ && !is_serving_; }
   bool Knows(const std::string& tag) const override { return !OwnerOf(tag).address.empty(); }
   std::string Trouble(const std::string& tag) const override;
 
@@ -90,6 +96,8 @@ class TagOwners final : public OwnerLink {
   TagOwner OwnerOf(const std::string& tag) const;
   OwnersReport report() const;
 
+  // Maximum time for which Starts() is true: calls wait no longer for an owner.
+  static constexpr Milliseconds kFirstLook = OwnerSource::kHold;
   static constexpr Range kConfirmed{0, 1};  // not a number of a tag
   // Time for which a confirmation counts. Owners are asked once a window.
   static constexpr Milliseconds kConfirmedFor = 2 * Beat::kWindow;
@@ -118,7 +126,9 @@ class TagOwners final : public OwnerLink {
 
   const OwnersSetup setup_;
   Owners owners_;
-  std::atomic<bool> wanted_ = false, handed_over_ = false, awaits_ = true;
+  std::atomic<bool> wanted_ = false, has_looked_ = false, is_serving_ = false;
+  std::atomic<bool> handed_over_ = false, awaits_ = true;
+  std::optional<BootMs> look_until_{};  // set at the first Tick after the first Add
   BootMs probe_at_;
 
   mutable std::mutex mutex_;              // guards the members below

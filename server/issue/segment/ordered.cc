@@ -32,6 +32,7 @@ Ordered::Ordered(const TagDefinition& tag, RangedParts parts, std::shared_ptr<Ow
     : Unbuffered(tag, std::move(parts)), own_(std::move(own)), source_(std::move(source)) {}
 
 Verdict Ordered::Issue(IssueCall& call) {
+  if (source_->starts()) return call.Refuse(OwnerLink::Starting());
   if (call.ticket == 0 && !IsStale(call)) TakeOwn(call);
   if (call.is_served()) return Verdict::kIssued;
   const Verdict verdict = Unbuffered::Issue(call);
@@ -85,6 +86,7 @@ bool Ordered::Tick(BootMs now) {
 }
 
 std::optional<Refusal> Ordered::WhyNot() const {
+  if (source_->starts()) return OwnerLink::Starting();
   if (own_->owns()) return own_->WhyNot();
   std::optional<Refusal> why = Unbuffered::WhyNot();
   if (why || !lacks_owner()) return why;

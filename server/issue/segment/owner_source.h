@@ -8,6 +8,7 @@
 #include <string>
 
 #include "common/time/clock.h"
+#include "server/issue/refusal.h"
 #include "server/issue/segment/owned_numbers.h"
 #include "server/issue/segment/range_source.h"
 
@@ -32,6 +33,13 @@ class OwnerLink {
   // Returns a number that changes whenever the tag's partition gets another owner.
   virtual int64_t ChangeOf(const std::string& tag) const = 0;
 
+  // Returns whether this server has started and is still reading who owns the partitions. Calls are
+  // then refused, so that clients use another server.
+  virtual bool Starts() const = 0;
+  static Refusal Starting() {
+    return {Reason::kNotReady, "the owners of tags with buffer = owner have not been read yet", 50,
+            true};
+  }
   // Returns whether this server owns the tag's partition, or knows its owner and has lately learnt
   // that the owner may take numbers and can be reached.
   virtual bool Knows(const std::string& tag) const = 0;
@@ -63,6 +71,7 @@ class OwnerSource final : public RangeSource, public std::enable_shared_from_thi
   }
   bool permits_no_buffer() const override { return true; }
 
+  bool starts() const { return owner_.Starts(); }
   bool knows_owner(const std::string& tag) const { return owner_.Knows(tag); }
   // Returns why requests have got no numbers for kHold. `reason`: if OwnerLink::Trouble has none.
   std::string WhyNone(const std::string& tag, const std::string& reason = {}) const;

@@ -76,6 +76,20 @@ TEST_F(OwnersTest, ReportsTheOwnerAndItsSecretToTheOthers) {
   EXPECT_FALSE(holding.secret.zero());
 }
 
+// A server that starts beside them answers calls only once it knows the owners.
+TEST_F(OwnersTest, ReadsAllPartitionsAtOnce) {
+  MakePartitions();
+  Pass(kStart, {&a_});
+  constexpr Milliseconds kLatency{100};
+  b_.link.SetPlan([](Verb) { return Fate{.answer_after = kLatency}; });
+  EXPECT_FALSE(b_.owners.has_looked());
+  Pass(kLatency * 5, {&a_, &b_});
+  EXPECT_TRUE(b_.owners.has_looked());
+  for (size_t i = 0; i < kPartitions; ++i) {
+    EXPECT_EQ(b_.owners.At(i).secret, a_.owners.secret()) << i;
+  }
+}
+
 TEST_F(OwnersTest, TakesOverOneAndAQuarterWindowsAfterTheLastBeat) {
   MakePartitions();
   Pass(kStart, {&a_});

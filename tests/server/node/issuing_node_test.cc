@@ -3,11 +3,14 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -15,10 +18,12 @@
 #include "registry/cluster/cluster_setup.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/tag_store.h"
+#include "registry/owners/owner_records.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "registry/state/posix_state_folder.h"
 #include "tests/support/process.h"
 #include "tests/support/registry/faulty_coordinator.h"
+#include "tests/support/registry/forwarding_coordinator.h"
 #include "tests/support/registry/memory_coordinator.h"
 #include "tests/support/temp_dir.h"
 
@@ -166,6 +171,61 @@ TEST_F(IssuingNodeTest, IsNotReadyWithoutADefinitionOfTheDefaultTag) {
     return !node->status().why_not_serving.has_value() &&
            node->status().why_not_ready == "the default tag 'orders' is not defined";
   })) << node->status().why_not_ready.value_or("ready");
+}
+
+// Does not answer reads of owners until it is released.
+class OwnersHeld final : public ForwardingCoordinator {
+ public:
+  using ForwardingCoordinator::ForwardingCoordinator;
+
+  void Read(const std::string& path, ReadDone done, Changed changed) override {
+    if (held && path.starts_with(kOwnersPath)) {
+      held_.push_back([=, this] { ForwardingCoordinator::Read(path, done, changed); });
+    } else {
+      ForwardingCoordinator::Read(path, std::move(done), std::move(changed));
+    }
+  }
+  int Dispatch(Milliseconds wait) override {
+    if (!held) {
+      for (const auto& read : std::exchange(held_, {})) read();
+    }
+    return ForwardingCoordinator::Dispatch(wait);
+  }
+
+  std::atomic<bool> held = true;
+
+ private:
+  std::vector<std::function<void()>> held_;
+};
+
+TEST_F(IssuingNodeTest, AStartIsNotReadyBeforeItHasReadTheOwnersOfTags) {
+  TagDefinition order;
+  order.name = "order";
+  order.strategy = "segment";
+  order.buffer = TagBuffer::kOwner;
+  CreateTag(order);
+  IssuingNodeOptions options = Options();
+  options.owners = {.address = "127.0.0.1:7609"};
+  MemoryCoordinator memory(tree_);
+  auto coordinator = std::make_unique<OwnersHeld>(memory);
+  OwnersHeld& link = *coordinator;
+  IssuingNode node(options, {.coordinator = std::move(coordinator), .folder = *OpenFolder()},
+                   SystemClock(), entropy_);
+  ASSERT_TRUE(node.Start().ok());
+  ASSERT_TRUE(node.WaitUntilServing(kPatience).ok());
+  const auto why = [](const std::optional<std::string>& reason) {
+    return reason.value_or("ready");
+  };
+  const IssuingNodeStatus starting = node.status();
+  for (const auto& reason : {starting.why_not_ready, starting.why_not_serving}) {
+    EXPECT_EQ(why(reason), "the owners of tags with buffer = owner have not been read yet");
+  }
+  link.held = false;
+  EXPECT_TRUE(Eventually(kPatience, [&] {
+    const IssuingNodeStatus status = node.status();
+    return !status.why_not_ready && !status.why_not_serving;
+  }));
+  node.Stop();
 }
 
 TEST_F(IssuingNodeTest, ReleasesTheMachineIdAboveEverythingIssued) {

@@ -72,8 +72,12 @@ class TagOwnersTest : public testing::Test {
     operator_.Dispatch(Milliseconds(0));
     uint64_t seed = 0;
     for (const char* address : {"10.0.0.1:7609", "10.0.0.2:7609"}) {
-      servers_[address] = std::make_unique<Server>(*this, address, ++seed);
+      Start(address, ++seed);
     }
+  }
+
+  Server& Start(const std::string& address, uint64_t seed) {
+    return *(servers_[address] = std::make_unique<Server>(*this, address, seed));
   }
 
   void Pass(Milliseconds time) {
@@ -128,6 +132,31 @@ TEST_F(TagOwnersTest, OneServerOwnsTheTagAndAllSayWhich) {
     EXPECT_LT(since, clock_.Read().wall);
   }
   EXPECT_EQ(owner->owners.report().owned + other->owners.report().owned, kPartitions);
+}
+
+TEST_F(TagOwnersTest, AServerThatStartsReadsTheOwnersFirst) {
+  Pass(Milliseconds(6'000));
+  const std::string owner = Roles().first->address;
+  const Server& late = Start("10.0.0.3:7609", 3);
+  EXPECT_TRUE(late.owners.Starts());
+  Pass(Milliseconds(100));
+  EXPECT_FALSE(late.owners.Starts());
+  EXPECT_EQ(late.owners.OwnerOf("order").address, owner);
+}
+
+TEST_F(TagOwnersTest, AServerThatServesDoesNotStartAgainWithItsFirstTag) {
+  Server& late = Start("10.0.0.3:7609", 3);
+  late.owners.EndStart();
+  EXPECT_FALSE(late.owners.Starts());
+}
+
+TEST_F(TagOwnersTest, AServerWithoutARegistryDoesNotReadTheOwnersForever) {
+  const Server& late = Start("10.0.0.3:7609", 3);
+  cut_off_.insert(late.address);
+  Pass(TagOwners::kFirstLook - Milliseconds(20));
+  EXPECT_TRUE(late.owners.Starts());
+  Pass(Milliseconds(50));
+  EXPECT_FALSE(late.owners.Starts());
 }
 
 TEST_F(TagOwnersTest, AHandOverRefusesNoCall) {

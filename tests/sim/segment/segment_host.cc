@@ -236,6 +236,7 @@ void SegmentHost::Round() {
   process_->owners.Tick(process_->clock.Boot());
   process_->segments.Tick(process_->clock.Boot());
   process_->follower.Tick(shared_.clock.Boot());
+  if (process_->follower.whole() && !process_->owners.Starts()) process_->owners.EndStart();
   process_->follower.RaiseHighest(process_->segments.ledger().TakeNews());
   if (shared_.dice.Below(2) == 0) RunTasks(process_->to_store);
   if (shared_.dice.Below(2) == 0) RunTasks(disk_->writes);

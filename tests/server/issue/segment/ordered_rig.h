@@ -34,6 +34,7 @@ class ScriptedLink final : public OwnerLink {
     if (prompt) Answer();
   }
   int64_t ChangeOf(const std::string&) const override { return change; }
+  bool Starts() const override { return starts; }
   bool Knows(const std::string&) const override { return owner != nullptr && confirms; }
   std::string Trouble(const std::string&) const override { return trouble; }
   void Send() { takes.front().sent = takes.front().count(); }
@@ -48,6 +49,7 @@ class ScriptedLink final : public OwnerLink {
   OwnedNumbers* owner = nullptr;  // named by the registry, even if its window is over
   bool confirms = true;           // it has confirmed its tenure lately, so it is known
   int64_t change = 0;
+  bool starts = false;
   bool sends = true, prompt = true;  // at once
   bool out_of_memory = false;
   std::string trouble;

@@ -12,13 +12,26 @@ namespace {
 // What the screens show: WhyNot and the tag's trouble.
 class OrderedTroubleTest : public testing::Test, protected OrderedServers {};
 
+TEST_F(OrderedTroubleTest, AServerThatStartsRefusesCallsUntilItHasReadTheOwners) {
+  Own(first_);
+  second_.link.starts = true;
+  EXPECT_EQ(Ask(second_), Verdict::kRefused);
+  EXPECT_EQ(call_.refusal().reason, Reason::kNotReady);
+  EXPECT_TRUE(call_.refusal().another_server_may_help);
+  EXPECT_EQ(second_.tag->WhyNot()->message, call_.refusal().message);
+  second_.link.starts = false;
+  EXPECT_EQ(second_.tag->WhyNot(), std::nullopt);
+  EXPECT_GT(One(second_), 0);
+}
+
 TEST_F(OrderedTroubleTest, AServerIsReadyAgainOnceAnOwnerGivesNumbers) {
   second_.link.trouble = "the cluster is frozen";
   EXPECT_EQ(Ask(second_), Verdict::kWait);
   Pass(Milliseconds(5'000));
   EXPECT_TRUE(second_.tag->WhyNot().has_value());
-  EXPECT_EQ(second_.tag->status().trouble,
-            "unavailable: no owner of this tag's numbers has answered this server for two seconds: "
+  EXPECT_EQ(
+      second_.tag->status().trouble,
+      "unavailable: no owner of this tag's numbers has answered this server for two seconds: "
             "the cluster is frozen");
   Own(first_);
   EXPECT_TRUE(second_.tag->WhyNot().has_value());
