@@ -65,8 +65,9 @@ class Ordered final : public Unbuffered {
 
   const std::shared_ptr<OwnedNumbers> own_;
   const std::shared_ptr<OwnerSource> source_;
-  std::optional<BootMs> unowned_since_{};  // first Tick without an owner; Tick only
-  std::atomic<bool> unowned_ = false;      // that is at least kHold ago
+  // First Tick without an owner; Tick only. Before an owner is known, calls would be refused.
+  std::optional<BootMs> unowned_since_{BootMs() - OwnerSource::kHold};
+  std::atomic<bool> unowned_ = true;  // that is at least kHold ago
 };
 
 }  // namespace firn

@@ -86,9 +86,8 @@ void OwnerSource::Settle(uint64_t ask, Result<Range> answer) {
 std::string OwnerSource::WhyNone(const std::string& tag, const std::string& reason) const {
   std::string trouble = owner_.Trouble(tag);
   if (trouble.empty()) trouble = reason;
-  return Cat(owner_.Knows(tag)
-                 ? "the owner of this tag's numbers has given none for two seconds"
-                 : "no owner of this tag's numbers has answered this server for two seconds",
+  return Cat(owner_.Knows(tag) ? "the owner of this tag's numbers has given none for two seconds"
+                               : "no owner of this tag's numbers answers this server",
              trouble.empty() ? "" : ": ", trouble);
 }
 

@@ -12,6 +12,24 @@ namespace {
 // What the screens show: WhyNot and the tag's trouble.
 class OrderedTroubleTest : public testing::Test, protected OrderedServers {};
 
+TEST_F(OrderedTroubleTest, ATagIsRefusedUntilTheFirstOwnerIsKnown) {
+  for (Server* server : {&first_, &second_}) {
+    EXPECT_TRUE(server->tag->WhyNot().has_value());
+    Pass(Milliseconds(10));
+    EXPECT_TRUE(server->tag->WhyNot().has_value());
+    EXPECT_NE(server->tag->status().trouble, "");
+  }
+  Own(first_);
+  for (Server* server : {&first_, &second_}) EXPECT_EQ(server->tag->WhyNot(), std::nullopt);
+  Pass(Milliseconds(10));
+  Leave(first_);
+  for (Server& server : servers_) server.link.owner = nullptr;
+  Pass(OwnerSource::kHold - Milliseconds(10));
+  for (Server* server : {&first_, &second_}) {
+    EXPECT_EQ(server->tag->WhyNot(), std::nullopt) << "calls wait for the next owner";
+  }
+}
+
 TEST_F(OrderedTroubleTest, AServerThatStartsRefusesCallsUntilItHasReadTheOwners) {
   Own(first_);
   second_.link.starts = true;
@@ -31,8 +49,7 @@ TEST_F(OrderedTroubleTest, AServerIsReadyAgainOnceAnOwnerGivesNumbers) {
   EXPECT_TRUE(second_.tag->WhyNot().has_value());
   EXPECT_EQ(
       second_.tag->status().trouble,
-      "unavailable: no owner of this tag's numbers has answered this server for two seconds: "
-            "the cluster is frozen");
+      "unavailable: no owner of this tag's numbers answers this server: the cluster is frozen");
   Own(first_);
   EXPECT_TRUE(second_.tag->WhyNot().has_value());
   for (int i = 0; i < 250; ++i) {
