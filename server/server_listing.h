@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -27,6 +28,9 @@ class ServerListing {
   void Tick(Now now, const std::string& cluster_uuid, ServerPhase phase);
 
   front::ShownServers Shown() const;
+  // The number of connections that the listed servers may have to this one: one each, and a new one
+  // before the loss of the first is noticed here.
+  size_t connections() const { return 2 * list_.servers.size(); }
 
  private:
   void OnRoll(int64_t version, const DirectorySnapshot& snapshot);

@@ -55,8 +55,7 @@ Provider ProviderOf(const ServerOptions& options, const Clock& clock) {
           .build = ServerBuild()};
 }
 
-// The URL of the admin port, where the console is. If the port listens on all addresses, the URL
-// contains the advertised address.
+// The console's URL, with the advertised address if the admin port listens on all addresses.
 std::string AdminUrlOf(const ServerOptions& options, uint16_t port) {
   const front::FrontDoorOptions& door = options.admin ? *options.admin : options.listen;
   const Endpoint at{.host = IsAnyAddress(door.host) ? options.advertise.host : door.host,
@@ -287,6 +286,7 @@ void ServerProgram::Publish(Now now) {
   const ServerPhase phase = view_.announced();
   root_.Tick(now.boot, node_->status().claim.uuid);
   listing_.Tick(now, node_->status().claim.uuid, phase);
+  if (node_->owners().has_tags()) front_.Reserve(listing_.connections());
   if (phase != told_phase_ || now.boot - told_at_ >= ProviderPublisher::kReportInterval) {
     publisher_.Report(Report(now.boot));
     told_phase_ = phase;

@@ -91,6 +91,9 @@ class ServerFront {
   // Retries the waiting calls of this tag: there may be ids.
   void WakeParked(std::string_view tag) { public_.WakeParked(backend_.issuer.Resolve(tag)); }
 
+  // Reserves places of the public port for connections of other servers. Any thread.
+  void Reserve(size_t places) { public_.Reserve(places); }
+
   // Sets whether Dubbo's consumers are to call other servers. Each connection reports a change
   // behind its next answer.
   void SetDubboReadOnly(bool read_only) { dubbo_.read_only = read_only; }

@@ -66,6 +66,8 @@ class TagOwners final : public OwnerLink {
 
   void Tick(BootMs now);
 
+  // Returns whether a tag was added. Any thread.
+  bool has_tags() const { return wanted_; }
   // Ends Starts(): this server has begun to serve calls. The first tag that is added later has
   // calls that wait for its owner.
   void EndStart() { is_serving_ = true; }

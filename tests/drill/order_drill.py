@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ import time
 import traceback
 
 from order_callers import Caller, disorder
-from order_stage import FAKETIME, STEP, TAG, TAKEOVER_S, WINDOW_S, Drill, cluster
+from order_stage import CONNECTIONS, FAKETIME, STEP, TAG, TAKEOVER_S, WINDOW_S, Drill, cluster
 
 AWAY = ("not connected to ZooKeeper", "the registry does not acknowledge this server's renewals")
 
@@ -84,6 +85,43 @@ def disconnected_owner(drill):
     cluster.patiently("not every server gives numbers", drill.all_serve)
     assert drill.settled() is not owner
     cluster.patiently("a command finds a fault", drill.nothing_is_wrong)
+
+
+def full_owner(drill):
+    """The owner has as many connections as it permits: it is reached by a server that connects to it only then."""
+    owner = drill.settled()
+    other = next(member for member in drill.members if member is not owner)
+    clients = []
+    try:
+        other.drain()
+        while not closes(owner, clients):
+            assert len(clients) <= CONNECTIONS, len(clients)
+        other.start()
+        other.await_ready()
+        cluster.patiently("not every server gives numbers", drill.all_serve)
+        assert drill.settled() is owner
+        assert closes(owner, clients), "the owner has free places"
+        cluster.patiently("a command finds a fault", drill.nothing_is_wrong)
+    finally:
+        for client in clients:
+            client.close()
+
+
+def closes(member, clients):
+    """Whether the member closes a client's new connection after its first call; otherwise keeps it among `clients`."""
+    client = socket.create_connection(("127.0.0.1", member.port), 5)
+    client.settimeout(0.2)
+    try:
+        client.sendall(b"*1\r\n$4\r\nPING\r\n")
+        while client.recv(100):
+            pass
+    except TimeoutError:
+        clients.append(client)
+        return False
+    except OSError:
+        pass
+    client.close()
+    return True
 
 
 def restart(drill, members, stops):
@@ -289,9 +327,9 @@ def busy_zookeeper(drill):
     assert many < 1.5 * idle + 5, (idle, many)
 
 
-SCENARIOS = [killed_owner, paused_owner, isolated_owner, disconnected_owner, drained_owner, restarted_zookeeper,
-             killed_zookeeper_leader, stepped_clock, edited_tag, rolled_back, cloned_owner, stored_in_redis, encrypted,
-             first_use, busy_zookeeper]
+SCENARIOS = [killed_owner, paused_owner, isolated_owner, disconnected_owner, full_owner, drained_owner,
+             restarted_zookeeper, killed_zookeeper_leader, stepped_clock, edited_tag, rolled_back, cloned_owner,
+             stored_in_redis, encrypted, first_use, busy_zookeeper]
 
 
 def main():

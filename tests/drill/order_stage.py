@@ -20,6 +20,7 @@ from order_callers import Caller, HttpCaller, PipelinedCaller  # noqa: E402
 
 TAG = "order"
 STEP = 1000
+CONNECTIONS = 24
 FAKETIME = (glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1") or [""])[0]
 WINDOW_S = 3.0
 TAKEOVER_S = 1.25 * WINDOW_S + 1
@@ -89,6 +90,8 @@ class Drill:
             self.makes_tag.append("store=main")
         if scenario == "drained_owner":
             flags.append("--issue_wait_ms=2500")  # on a busy machine a handover takes a while, a takeover longer
+        if scenario == "full_owner":
+            flags.append(f"--connections_max={CONNECTIONS}")
         if scenario == "encrypted":
             files = conformance.certificates(folder)
             cert, key = files["server"]

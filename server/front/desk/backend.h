@@ -43,8 +43,8 @@ struct Backend {
   std::function<std::shared_ptr<const ReloadReport>()> last_reload = [] {
     return std::shared_ptr<const ReloadReport>();
   };
-  // Answers another server's take; an empty range: it must ask again. Null: this program takes no
-  // part in owning tags.
+  // Answers another server's take; an empty range: it must ask again; kNotFound: the caller need
+  // not be a server, or has to ask another one. Null: this program takes no part in owning tags.
   std::function<Result<Range>(const PeerTake&)> take_owned{};
 
   // The refusal while the list of servers is unknown.

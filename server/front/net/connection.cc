@@ -127,11 +127,6 @@ void Connection::OnWriteFailed() {
   Break(CloseCause::kPeerBroke);
 }
 
-void Connection::OnHandshakeFailed() {
-  reading_ = false;
-  Close(CloseCause::kTls);
-}
-
 void Connection::Resume() {
   if (MayServe()) Guarded([this] { Pump(); });
 }
@@ -182,6 +177,7 @@ Connection::Turn Connection::ServeAll(OutBuffer& out, int64_t begin_us) {
     quiet_since_ms_ = io_.coarse_ms;
     io_.counters.requests.Add(turn.served);
   }
+  if (MustLeave(turn)) turn.last = ServeStep::Close(CloseCause::kTooMany);
   return turn;
 }
 

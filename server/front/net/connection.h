@@ -69,6 +69,8 @@ class ConnectionHost {
 //  5. An incomplete request is parsed again when it has its full length, or, if that is unknown,
 //     when its protocol reports that it may be complete.
 //  6. It is removed once it is closed and no read or write is in progress.
+//  7. In a place that is reserved for servers (Places), it is closed after its first turn, unless
+//     that contained a server's request.
 class Connection final {
  public:
   // `peer` is the address of the other end, as histories show it.
@@ -90,7 +92,10 @@ class Connection final {
   // The peer has presented a certificate with these names. Called before the first OnRead.
   void OnIdentified(std::vector<std::string> names) { call_.names = std::move(names); }
   // The TLS handshake failed. Called instead of the first OnRead.
-  void OnHandshakeFailed();
+  void OnHandshakeFailed() {
+    reading_ = false;
+    Close(CloseCause::kTls);
+  }
 
   // --- called by its host ------------------------------------------------------------------------
 
@@ -110,6 +115,8 @@ class Connection final {
   // Closes it as soon as all its answers have been sent.
   void CloseWhenIdle();
 
+  // Whether a request has shown that the peer is another server of the cluster.
+  bool of_server() const { return call_.of_server; }
   // Whether it has a call that waits for this.
   bool WaitsFor(const void* what) const { return parked_ && parked_->waits_for == what; }
   // Since when its request or TLS handshake has been incomplete.
@@ -197,6 +204,12 @@ class Connection final {
   Turn ServeAll(OutBuffer& out, int64_t begin_us);
   ServeStep ServeOne(OutBuffer& out);
   ServeStep RetryParked(OutBuffer& out);
+  // Rule 7. A server gets a reserved place.
+  bool MustLeave(const Turn& turn) {
+    if (call_.of_server) listed.place.Reserve();
+    const bool begun = turn.served != 0 || turn.last.parked != nullptr;
+    return begun && listed.place.reserved() && !call_.of_server;
+  }
   // Finds the protocol by the first bytes. Nullopt: it is supported.
   std::optional<ServeStep> Recognised(OutBuffer& out);
   ServeStep NotWhole(ServeStep step);

@@ -86,6 +86,9 @@ class FrontDoor {
   // again.
   void Shutdown(Milliseconds patience);
 
+  // Reserves places for connections of other servers, see Places.
+  void Reserve(size_t places) { places_.SetReserved(places); }
+
   // Retries the parked calls that wait for this (DoorCall::waits_for): there may be ids for them.
   // Cheap enough to call whenever a range has arrived.
   void WakeParked(const void* what);

@@ -177,7 +177,9 @@ uint64_t IoLoop::Adopt(Listener& listener) {
   };
   std::optional<Places::Place> place = setting_.places.Take(peer.key);
   if (!place) return closes(CloseCause::kTooManyOfPeer);
-  if (setting_.places.overfull() && !MakeRoom(peer.key)) return closes(CloseCause::kTooMany);
+  while (setting_.places.overfull() && MakeRoom(peer.key)) {
+  }
+  if (setting_.places.overfull() && !place->Reserve()) return closes(CloseCause::kTooMany);
   ConnectionHost& host = *this;
   try {
     connections_.push_back(std::make_unique<Connection>(
@@ -233,7 +235,7 @@ void IoLoop::FindClosable() {
     connection.listed.closable.reset();
     const auto unserved = connection.unserved_since_ms();
     const bool just_begun = unserved == share_.coarse_ms;  // its request may be arriving
-    if (just_begun || connection.rank() == Connection::kGone) continue;
+    if (just_begun || connection.of_server() || connection.rank() == Connection::kGone) continue;
     closable_.push_back({.connection = &connection,
                          .peer = connection.listed.peer,
                          .since_ms = unserved.value_or(connection.still_since_ms()),

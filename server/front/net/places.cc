@@ -55,13 +55,26 @@ size_t Places::Of(uint64_t peer) const {
 
 bool Places::overfull() const {
   const std::lock_guard lock(mutex_);
-  return taken_ > limits_.connections_max;
+  return taken_ > limits_.connections_max - reserved_;
 }
 
-void Places::GiveBack(uint64_t peer) {
+void Places::SetReserved(size_t places) {
   const std::lock_guard lock(mutex_);
+  reserved_ = std::min(places, limits_.connections_max / 2);
+}
+
+bool Places::TakeReserved() {
+  const std::lock_guard lock(mutex_);
+  if (reserved_taken_ >= reserved_) return false;
+  ++reserved_taken_;
   --taken_;
-  const auto found = of_peer_.find(peer);
+  return true;
+}
+
+void Places::GiveBack(const Place& place) {
+  const std::lock_guard lock(mutex_);
+  --(place.reserved_ ? reserved_taken_ : taken_);
+  const auto found = of_peer_.find(place.peer_);
   if (--found->second == 0) of_peer_.erase(found);
 }
 

@@ -43,7 +43,8 @@ void RankForClosing(std::vector<Closable>& all,
 // read are not closed because of a few that do not.
 void RankForMemory(std::vector<Closable>& all, int64_t now_ms);
 
-// Counts the connections of a front door and limits them, in total and per peer. Any thread.
+// Counts the connections of a front door and limits them, in total and per peer. Some places may be
+// reserved for connections of other servers. Any thread.
 class Places {
  public:
   // Returns the peer at an IPv4 address, or in the IPv6 /64 network: a host with one address of it
@@ -60,15 +61,20 @@ class Places {
   class Place {
    public:
     Place() = default;
-    Place(Place&& other) noexcept : of_(std::exchange(other.of_, nullptr)), peer_(other.peer_) {}
+    Place(Place&& other) noexcept { *this = std::move(other); }
     Place& operator=(Place&& other) noexcept {
       std::swap(of_, other.of_);
       std::swap(peer_, other.peer_);
+      std::swap(reserved_, other.reserved_);
       return *this;
     }
     ~Place() {
-      if (of_ != nullptr) of_->GiveBack(peer_);
+      if (of_ != nullptr) of_->GiveBack(*this);
     }
+
+    // Makes it one of the places for other servers. Returns false if all of these are taken.
+    bool Reserve() { return reserved_ || (reserved_ = of_ != nullptr && of_->TakeReserved()); }
+    bool reserved() const { return reserved_; }
 
    private:
     friend class Places;
@@ -76,6 +82,7 @@ class Places {
 
     Places* of_ = nullptr;
     uint64_t peer_ = 0;
+    bool reserved_ = false;
   };
 
   // Empty if this peer has as many connections as permitted.
@@ -84,15 +91,22 @@ class Places {
   // The number of the peer's connections.
   size_t Of(uint64_t peer) const;
 
-  // There are more connections than permitted: one must be closed.
+  // Sets the number of places for connections of other servers, at most half of all. Clients get
+  // the others.
+  void SetReserved(size_t places);
+
+  // There are more connections in the clients' places than permitted: one must be closed, or get a
+  // reserved place.
   bool overfull() const;
 
  private:
-  void GiveBack(uint64_t peer);
+  bool TakeReserved();
+  void GiveBack(const Place& place);
 
   const Limits& limits_;
   mutable std::mutex mutex_;
-  size_t taken_ = 0;
+  size_t taken_ = 0;  // except reserved ones
+  size_t reserved_ = 0, reserved_taken_ = 0;
   std::unordered_map<uint64_t, size_t> of_peer_;
 };
 

@@ -143,6 +143,8 @@ struct DoorCall {
   std::chrono::milliseconds patience = std::chrono::hours(24);
   // The request's time is over: answer it now; kPark is not permitted.
   bool last = false;
+  // A request has shown that the peer is another server of the cluster.
+  bool of_server = false;
 };
 
 // How far the incomplete request at the front of the input has been read. Stored here because a

@@ -141,11 +141,13 @@ void ThriftService::formatTime(std::string& out, int64_t ticks, const std::strin
   out = FormatRfc3339(ValueOf(TimeOfTick(ValueOf(backend_.LayoutOf(layout)), ticks)));
 }
 
-wire::OwnedRange ThriftService::TakeOwned(const wire::OwnedTake& take) const {
+wire::OwnedRange ThriftService::TakeOwned(const wire::OwnedTake& take) {
   wire::OwnedRange answer;
   if (!backend_.take_owned) return answer;
   const Result<Range> taken = backend_.take_owned(
       {.secret = take.secret, .tag = take.tag, .form = take.form, .count = take.count});
+  // Only a server of the cluster can know the secret.
+  if (taken.code() != Code::kNotFound) door_->of_server = true;
   if (taken.ok()) {
     answer.__set_first(taken->begin);
     answer.__set_count(taken->size());

@@ -95,7 +95,7 @@ class ThriftService final : public wire::IdServiceIf {
   void ping() override {}
 
   // Answers another server's take of a tag with buffer = owner.
-  wire::OwnedRange TakeOwned(const wire::OwnedTake& take) const;
+  wire::OwnedRange TakeOwned(const wire::OwnedTake& take);
 
   // The list that servers() returned.
   const std::shared_ptr<const ListedServers>& listed() const { return listed_; }

@@ -5,8 +5,11 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <thrift/protocol/TBinaryProtocol.h>
+#include <thrift/transport/TBufferTransports.h>
 
 #include "tests/server/front/front_door_rig.h"
+#include "thrift/gen/Peer.h"
 
 // Limits on the resources of one peer, and of all peers together.
 
@@ -133,6 +136,80 @@ TEST_F(FrontDoorTest, ClosesTheLongestIdleConnectionOfThePeerThatHasMost) {
   EXPECT_TRUE(refused.SeesClose()) << "its peer has as many as the others";
   EXPECT_TRUE(Closes(CloseCause::kTooMany));
   for (Peer* peer : {&most[0], &most[2], &other, &another, &third}) EXPECT_GT(IdFor(*peer), 0);
+}
+
+std::string TakeOfServer(const std::string& secret) {
+  const auto out = std::make_shared<apache::thrift::transport::TMemoryBuffer>();
+  wire::OwnedTake take;
+  take.secret = secret;
+  wire::PeerClient(std::make_shared<apache::thrift::protocol::TBinaryProtocol>(out))
+      .send_takeOwned(take);
+  return ThriftCalls::WithLength(out->getBufferAsString());
+}
+
+Result<Range> TakeWithSecret(const PeerTake& take) {
+  if (take.secret != "secret") return NotFound("it is not the owner");
+  return Range{};
+}
+
+bool IsAnswered(Peer& server, const std::string& secret = "secret") {
+  return server.Send(TakeOfServer(secret)) && !server.ReceiveFrame().empty();
+}
+
+TEST_F(FrontDoorTest, ReservesPlacesForTakesOfOtherServers) {
+  issuing_.limits.connections_max = 4;
+  issuing_.backend.take_owned = TakeWithSecret;
+  Open();
+  door_->Reserve(1);
+  std::deque<Peer> clients;
+  for (int i = 0; i < 3; ++i) EXPECT_GT(IdFor(clients.emplace_back(door_->port())), 0);
+  for (uint64_t closed = 1; closed <= 2; ++closed) {
+    Peer client(door_->port());
+    if (closed == 1) {
+      EXPECT_GT(IdFor(client), 0);
+    } else {
+      EXPECT_TRUE(IsAnswered(client, "another"));
+    }
+    EXPECT_TRUE(client.SeesClose()) << "it is in the place of a server";
+    EXPECT_TRUE(Closes(CloseCause::kTooMany, closed));
+  }
+  Peer server(door_->port());
+  EXPECT_TRUE(IsAnswered(server));
+  Peer late(door_->port());
+  EXPECT_TRUE(late.SeesClose());
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(IsAnswered(server));
+  for (Peer& client : clients) EXPECT_GT(IdFor(client), 0);
+}
+
+TEST_F(FrontDoorTest, AServerLeavesItsPlaceToAClientIfPlacesAreReserved) {
+  issuing_.limits.connections_max = 4;
+  issuing_.backend.take_owned = TakeWithSecret;
+  Open();
+  door_->Reserve(1);
+  Peer server(door_->port());
+  EXPECT_TRUE(IsAnswered(server));
+  std::deque<Peer> clients;
+  for (int i = 0; i < 3; ++i) EXPECT_GT(IdFor(clients.emplace_back(door_->port())), 0);
+  Peer late(door_->port());
+  EXPECT_TRUE(late.SeesClose());
+  for (Peer& client : clients) EXPECT_GT(IdFor(client), 0);
+}
+
+TEST_F(FrontDoorTest, ClosesNoConnectionOfAServerForAClient) {
+  issuing_.limits.connections_max = 3;
+  issuing_.backend.take_owned = TakeWithSecret;
+  Open();
+  Peer server(door_->port(), "127.0.0.2");
+  EXPECT_TRUE(IsAnswered(server));
+  LetPass(Milliseconds(200));
+  Peer longest(door_->port(), "127.0.0.2"), other(door_->port(), "127.0.0.2");
+  EXPECT_GT(IdFor(longest), 0);
+  LetPass(Milliseconds(200));
+  EXPECT_GT(IdFor(other), 0);
+  LetPass(Milliseconds(200));
+  ExpectGoodClientIsServed();
+  EXPECT_TRUE(longest.SeesClose());
+  EXPECT_TRUE(IsAnswered(server));
 }
 
 TEST_F(FrontDoorTest, LimitsUnsentOutputOfAllConnections) {
