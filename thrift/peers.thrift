@@ -7,8 +7,9 @@ namespace cpp firn.wire
 struct OwnedTake {
   1: string secret,                   // of the owner's tenure: proves that the asker reads the
                                       // cluster's registry, and names the tenure it read of
-  2: string tag,                      // empty: asks whether the tenure is valid; if so, the answer
-                                      // has a count
+  2: string tag,                      // empty: asks which partitions the tenure owns now; if any,
+                                      // the answer has a count, and `first` a bit for each of them
+                                      // (0, of earlier versions: not known)
   3: string form,                     // of the tag, as the asker knows it
   4: i64 count                        // at most so many numbers
 }

@@ -146,8 +146,6 @@ class Owners {
 
   // Returns the secret of this server's tenure, which others send with their requests; zero: none.
   Nonce secret() const { return tenure_ ? tenure_->beat.secret : Nonce(); }
-  // Returns whether this server's window is not over.
-  bool is_valid() const { return tenure_ && !has_lapsed(); }
   // Returns why this server owns no partitions; empty: it may own some.
   std::string trouble() const {
     if (!trouble_.empty()) return trouble_;

@@ -89,7 +89,7 @@ IssuingNode::IssuingNode(const IssuingNodeOptions& options, IssuingNodeParts par
           [this](size_t number, ClaimUser& user) { return MakeKeeper(number, user); }, id_clock_,
           tick_source_, entropy, options.snowflake),
       kept_(std::move(parts.kept)),
-      owners_(loop_.coordinator(), entropy, options.owners),
+      owners_(loop_.coordinator(), entropy, clock, options.owners),
       segments_(loop_.coordinator(), ToControl(), clock, entropy),
       follower_(loop_.coordinator(), entropy, catalogue_, issuer_, options.cluster_uuid,
                 kept_.get()),

@@ -9,8 +9,10 @@
 
 namespace firn {
 
-TagOwners::TagOwners(Coordinator& coordinator, Entropy& entropy, OwnersSetup setup)
-    : setup_(std::move(setup)),
+TagOwners::TagOwners(Coordinator& coordinator, Entropy& entropy, const Clock& clock,
+                     OwnersSetup setup)
+    : clock_(clock),
+      setup_(std::move(setup)),
       owners_(coordinator, entropy, {.address = setup_.address, .tls = setup_.tls},
               [this](size_t partition) { Ended(partition); }) {
   owners_.Permit(!setup_.address.empty());
@@ -43,31 +45,42 @@ void TagOwners::Ended(size_t partition) {
 }
 
 // Asks each owner once a window, also if no call needs its numbers, so that all servers know
-// whether they reach it, and whether its tenure is valid. And asks those that cannot reach this
+// whether they reach it, and which partitions it owns. And asks those that cannot reach this
 // server.
 void TagOwners::Probe() {
-  std::map<std::string, PeerTake> takes;  // by address
-  std::map<std::string, std::shared_ptr<Tenant>> tenants;
-  for (const std::string& address : owners_.listed_by()) {
-    takes[address] = {
-        .secret = Nonce().text(), .tag = {}, .form = {}, .tls = owners_.TlsOf(address)};
-  }
+  struct Question {
+    std::string address;
+    std::optional<bool> tls;
+    std::array<std::shared_ptr<Tenant>, kPartitions> tenants{};
+  };
+  std::map<Nonce, Question> questions;  // by the secret of the tenure
   {
     const std::lock_guard lock(mutex_);
-    for (const Holding& owner : holdings_) {
+    for (size_t i = 0; i < kPartitions; ++i) {
+      const Holding& owner = holdings_[i];
       if (owner.kind != Holding::Kind::kOther || owner.secret.zero()) continue;
-      takes[owner.address] = {
-          .secret = owner.secret.text(), .tag = {}, .form = {}, .tls = owner.tls};
-      tenants[owner.address] = TenantLocked(owner.secret);
+      Question& question = questions[owner.secret];
+      question.address = owner.address;
+      question.tls = owner.tls;
+      question.tenants[i] = tenants_[i];
     }
   }
-  for (const auto& [address, take] : takes) {
+  const auto ask = [this](const Nonce& secret, const Question& question) {
+    const auto done = [tenants = question.tenants](const Result<Range>& answer) {
+      if (answer.ok() && answer->empty()) return;
+      for (size_t i = 0; i < kPartitions; ++i) {
+        if (tenants[i] == nullptr || (answer.ok() && !Confirms(*answer, i))) continue;
+        tenants[i]->said = answer.ok() ? Tenant::Said::kValid : Tenant::Said::kOver;
+      }
+    };
     setup_.ask(
-        address, take, [] { return 1; },
-        [tenant = tenants[address]](const Result<Range>& answer) {
-          if (tenant == nullptr || (answer.ok() && answer->empty())) return;
-          tenant->said = answer.ok() ? Tenant::Said::kValid : Tenant::Said::kOver;
-        });
+        question.address, {.secret = secret.text(), .tag = {}, .form = {}, .tls = question.tls},
+        [] { return 1; }, done);
+  };
+  for (const auto& [secret, question] : questions) ask(secret, question);
+  for (const std::string& address : owners_.listed_by()) {
+    const auto is_asked = [&](const auto& asked) { return asked.second.address == address; };
+    if (std::ranges::none_of(questions, is_asked)) ask({}, {address, owners_.TlsOf(address)});
   }
 }
 
@@ -102,25 +115,24 @@ void TagOwners::Tick(BootMs now) {
   }
   unreachable_ = unreachable;
   for (size_t i = 0; i < kPartitions; ++i) {
-    known_[i] = IsConfirmedLocked(holdings_[i], now);
+    known_[i] = IsConfirmedLocked(i, now);
     const bool is_silent = holdings_[i].kind == Holding::Kind::kOther && !known_[i];
     if (is_silent) probe_at_ = std::min(probe_at_, now + Beat::kWindow / 4);
   }
-  std::erase_if(tenants_, [this](const auto& tenant) {
-    return std::ranges::find(holdings_, tenant.first, &Holding::secret) == holdings_.end();
-  });
-  is_valid_ = owners_.is_valid();
   secret_ = owners_.secret();
   trouble_ = owners_.trouble();
 }
 
-// Returns whether this server owns the partition, or its owner has confirmed its tenure and is
-// reachable. A tenure that is new to this server counts as confirmed by the registry.
-bool TagOwners::IsConfirmedLocked(const Holding& owner, BootMs now) {
+// Returns whether this server owns the partition, or its owner has confirmed that and is reachable.
+// An owner that is new to this server counts as confirmed by the registry.
+bool TagOwners::IsConfirmedLocked(size_t partition, BootMs now) {
+  const Holding& owner = holdings_[partition];
   if (owner.kind == Holding::Kind::kHere) return true;
   if (owner.kind != Holding::Kind::kOther || owner.secret.zero()) return false;
-  std::shared_ptr<Tenant>& tenant = tenants_[owner.secret];
-  if (tenant == nullptr) tenant = std::make_shared<Tenant>(now + kConfirmedFor);
+  std::shared_ptr<Tenant>& tenant = tenants_[partition];
+  if (tenant == nullptr || tenant->secret != owner.secret || tenant->version != owner.version) {
+    tenant = std::make_shared<Tenant>(owner, now + kConfirmedFor);
+  }
   switch (tenant->said.exchange(Tenant::Said::kNothing)) {
     case Tenant::Said::kNothing:
       break;
@@ -134,9 +146,15 @@ bool TagOwners::IsConfirmedLocked(const Holding& owner, BootMs now) {
   return now < tenant->until && !Lists(unreachable_, owner.address);
 }
 
-std::shared_ptr<TagOwners::Tenant> TagOwners::TenantLocked(const Nonce& secret) const {
-  const auto found = tenants_.find(secret);
-  return found == tenants_.end() ? nullptr : found->second;
+// Returns a bit for each partition that this server owns now.
+int64_t TagOwners::Owned() const {
+  const BootMs now = clock_.Boot();
+  int64_t partitions = 0;
+  for (size_t i = 0; i < kPartitions; ++i) {
+    const OwnedTerm& term = owners_.term(i);
+    if (term.Holds(term.Load(), now)) partitions |= int64_t{1} << i;
+  }
+  return partitions;
 }
 
 std::string TagOwners::Trouble(const std::string& tag) const {
@@ -149,7 +167,8 @@ std::string TagOwners::Trouble(const std::string& tag) const {
 
 void TagOwners::Take(const TagDefinition& tag, Count count, RangeSource::TakeDone done) {
   std::unique_lock lock(mutex_);
-  const Holding& owner = holdings_[PartitionOf(tag.name)];
+  const size_t partition = PartitionOf(tag.name);
+  const Holding& owner = holdings_[partition];
   if (owner.kind != Holding::Kind::kOther || owner.secret.zero()) {
     lock.unlock();
     return done(Range{});
@@ -158,7 +177,7 @@ void TagOwners::Take(const TagDefinition& tag, Count count, RangeSource::TakeDon
   const std::string address = owner.address;
   PeerTake take{
       .secret = owner.secret.text(), .tag = tag.name, .form = FormOf(tag), .tls = owner.tls};
-  const std::shared_ptr<Tenant> tenant = TenantLocked(owner.secret);
+  const std::shared_ptr<Tenant> tenant = tenants_[partition];
   lock.unlock();
   setup_.ask(address, std::move(take), std::move(count),
              [tenant, done = std::move(done)](const Result<Range>& answer) {
@@ -177,8 +196,10 @@ Result<Range> TagOwners::TakeFor(const PeerTake& take) {
                         "same --advertise address"));
   }
   if (take.tag.empty()) {
-    if (is_valid_) return kConfirmed;
-    return Unavailable(Cat("its owner ", setup_.address, " could not renew its beat in time"));
+    const int64_t owned = Owned();
+    if (owned != 0) return Confirmation(owned);
+    return Unavailable(Cat("its owner ", setup_.address,
+                           " has handed it over, or could not renew its beat in time"));
   }
   const auto served = served_.find(take.tag);
   const std::shared_ptr<OwnedNumbers> own =

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "common/time/clock.h"
 #include "common/time/entropy.h"
 #include "registry/owners/owners.h"
 #include "registry/seam/coordinator.h"
@@ -56,7 +57,7 @@ struct OwnersReport {
 class TagOwners final : public OwnerLink {
  public:
   // References must outlive the object.
-  TagOwners(Coordinator& coordinator, Entropy& entropy, OwnersSetup setup);
+  TagOwners(Coordinator& coordinator, Entropy& entropy, const Clock& clock, OwnersSetup setup);
 
   // Fails if this program cannot own tags.
   Status Check() const;
@@ -91,8 +92,8 @@ class TagOwners final : public OwnerLink {
     if (setup_.stop) setup_.stop();
   }
 
-  // Answers another server's take, as OwnerLink::Take. A take without a tag asks whether this
-  // server's tenure is valid; the answer is then kConfirmed.
+  // Answers another server's take, as OwnerLink::Take. A take without a tag asks which partitions
+  // this server's tenure owns now; the answer is a Confirmation, or an error if there are none.
   Result<Range> TakeFor(const PeerTake& take);
 
   TagOwner OwnerOf(const std::string& tag) const;
@@ -100,17 +101,25 @@ class TagOwners final : public OwnerLink {
 
   // Maximum time for which Starts() is true: calls wait no longer for an owner.
   static constexpr Milliseconds kFirstLook = OwnerSource::kHold;
-  static constexpr Range kConfirmed{0, 1};  // not a number of a tag
+  // Not numbers of a tag: `begin` has a bit for each partition. Servers of an earlier version
+  // answer 0, which does not say which.
+  static Range Confirmation(int64_t partitions) { return {partitions, partitions + 1}; }
+  static bool Confirms(Range answer, size_t partition) {
+    return answer.begin == 0 || (answer.begin >> partition & 1) != 0;
+  }
   // Time for which a confirmation counts. Owners are asked once a window.
   static constexpr Milliseconds kConfirmedFor = 2 * Beat::kWindow;
 
  private:
-  // What another server's tenure has answered.
+  // What the owner of a partition has answered.
   struct Tenant {
     enum class Said { kNothing, kValid, kOver };
 
-    explicit Tenant(BootMs valid_until) : until(valid_until) {}
+    Tenant(const Holding& owner, BootMs valid_until)
+        : secret(owner.secret), version(owner.version), until(valid_until) {}
 
+    const Nonce secret;                       // of its tenure
+    const int64_t version;                    // of the partition's node
     std::atomic<Said> said = Said::kNothing;  // since the last Tick; set on any thread
     BootMs until;  // counts as valid until then, unless it is unreachable
   };
@@ -123,9 +132,10 @@ class TagOwners final : public OwnerLink {
   void Ended(size_t partition);
   void Probe();
   TagOwner OwnerLocked(const std::string& tag) const;
-  bool IsConfirmedLocked(const Holding& owner, BootMs now);
-  std::shared_ptr<Tenant> TenantLocked(const Nonce& secret) const;
+  bool IsConfirmedLocked(size_t partition, BootMs now);
+  int64_t Owned() const;
 
+  const Clock& clock_;
   const OwnersSetup setup_;
   Owners owners_;
   std::atomic<bool> wanted_ = false, has_looked_ = false, is_serving_ = false;
@@ -136,11 +146,10 @@ class TagOwners final : public OwnerLink {
   mutable std::mutex mutex_;              // guards the members below
   std::map<std::string, Served> served_;  // by tag
   std::array<Holding, kPartitions> holdings_{};
-  std::array<bool, kPartitions> known_{};             // see TagOwner
-  std::map<Nonce, std::shared_ptr<Tenant>> tenants_;  // owners of holdings_, by secret
-  std::string unreachable_;                           // addresses, at the last Tick
-  Nonce secret_;
-  bool is_valid_ = false;  // this server's tenure
+  std::array<bool, kPartitions> known_{};  // see TagOwner
+  std::array<std::shared_ptr<Tenant>, kPartitions> tenants_{};
+  std::string unreachable_;  // addresses, at the last Tick
+  Nonce secret_;             // of this server's tenure
   std::string trouble_;
   OwnersReport counts_;
 };

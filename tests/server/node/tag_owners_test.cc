@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -32,7 +33,7 @@ class TagOwnersTest : public testing::Test {
           link(test.tree_),
           entropy(seed),
           owners(
-              link, entropy,
+              link, entropy, test.clock_,
               {.address = address,
                .ask =
                    [&test, this](const std::string& at, PeerTake take,
@@ -42,6 +43,9 @@ class TagOwnersTest : public testing::Test {
                      const auto asked = test.servers_.find(at);
                      const bool reaches =
                          asked != test.servers_.end() && !Lists(test.unreachable_[address], at);
+                     if (reaches && take.tag.empty() && test.confirmation_) {
+                       return done(*test.confirmation_);
+                     }
                      done(reaches ? asked->second->owners.TakeFor(take) : Range{});
                    },
                .unreachable = [&test, this] { return test.unreachable_[address]; }}),
@@ -116,6 +120,7 @@ class TagOwnersTest : public testing::Test {
   MemoryCoordinator operator_{tree_};
   ScriptedSource ledger_;
   PeerTake last_take_, probe_;
+  std::optional<Range> confirmation_;               // the answer to all probes
   std::map<std::string, std::string> unreachable_;  // by server
   std::set<std::string> cut_off_;                   // from the registry
   std::map<std::string, std::unique_ptr<Server>> servers_;
@@ -211,8 +216,34 @@ TEST_F(TagOwnersTest, TakesOnlyForServersThatKnowTheTenureAndTheForm) {
 TEST_F(TagOwnersTest, AsksTheOwnersEvenIfNoCallWaits) {
   Pass(Milliseconds(9'000));
   const auto [owner, other] = Roles();
-  EXPECT_EQ(*owner->owners.TakeFor(probe_), TagOwners::kConfirmed);
+  const Range answer = *owner->owners.TakeFor(probe_);
+  EXPECT_TRUE(TagOwners::Confirms(answer, PartitionOf("order")));
+  uint64_t confirmed = 0;
+  for (size_t i = 0; i < kPartitions; ++i) confirmed += TagOwners::Confirms(answer, i) ? 1U : 0U;
+  EXPECT_EQ(confirmed, owner->owners.report().owned);
   EXPECT_EQ(owner->owners.report().answered, 0U);
+}
+
+TEST_F(TagOwnersTest, ConfirmsNothingOnceTheWindowIsOver) {
+  Pass(Milliseconds(9'000));
+  const auto [owner, other] = Roles();
+  EXPECT_TRUE(owner->owners.TakeFor(probe_).ok());
+  clock_.Advance(Beat::kWindow);  // and the control thread hangs
+  EXPECT_EQ(owner->owners.TakeFor(probe_).code(), Code::kUnavailable);
+}
+
+// The owner has given the partition up and owns another one under the same tenure.
+TEST_F(TagOwnersTest, AnOwnerConfirmsOnlyThePartitionsThatItNames) {
+  Pass(Milliseconds(9'000));
+  const auto [owner, other] = Roles();
+  cut_off_.insert(other->address);
+  const int64_t all = (int64_t{1} << kPartitions) - 1;
+  for (const bool confirms : {true, false}) {
+    const int64_t order = int64_t{1} << PartitionOf("order");
+    confirmation_ = TagOwners::Confirmation(confirms ? order : all - order);
+    Pass(TagOwners::kConfirmedFor + Beat::kWindow);
+    EXPECT_EQ(other->owners.Knows("order"), confirms);
+  }
 }
 
 TEST_F(TagOwnersTest, AnOwnerThatTheOtherServerCannotReachHandsOver) {
@@ -311,7 +342,7 @@ TEST_F(TagOwnersTest, AnUnreachableOwnerIsNotKnown) {
 }
 
 TEST_F(TagOwnersTest, AProgramThatOthersCannotReachTakesNoPart) {
-  const TagOwners alone(operator_, servers_.begin()->second->entropy, {});
+  const TagOwners alone(operator_, servers_.begin()->second->entropy, clock_, {});
   EXPECT_EQ(alone.Check().code(), Code::kInvalid);
 }
 

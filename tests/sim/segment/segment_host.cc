@@ -92,7 +92,7 @@ struct SegmentHost::Process {
         clock(WallOf(shared), shared.clock,
               shared.mutant == SegmentMutant::kClockSleeps ? shared.slept : kAwake),
         round_clock(clock),
-        owners(seam, shared.dice, shared.peers.Setup(address)),
+        owners(seam, shared.dice, clock, shared.peers.Setup(address)),
         segments(seam, Control(),
                  shared.mutant == SegmentMutant::kTermByOldClock
                      ? static_cast<const Clock&>(round_clock)
