@@ -140,7 +140,7 @@ front::ServerReport NodeView::Report() const {
     report.bound_left = status.claim.left;
   }
   for (const ClaimStatus& claim : status.claims) report.machines.push_back(MachineOf(claim));
-  report.clock_skew = status.ahead_of_registry;
+  report.clock_skew = status.id_clock.ahead_of_registry;
   report.registry = RegistryOf(status);
   report.registry.exists = !options_.place.registry.starts_with(kStaticRegistry);
   report.frozen = status.frozen || AsksForRestore(status.claim);
@@ -336,7 +336,7 @@ ProviderReport NodeView::ForProviders() const {
     }
   }
   report.clock_skew_ms = status.id_clock.skew.count();
-  if (status.ahead_of_registry) report.wall_skew_ms = status.ahead_of_registry->count();
+  if (const auto ahead = status.id_clock.ahead_of_registry) report.wall_skew_ms = ahead->count();
   if (IsUuid(status.claim.uuid)) report.cluster = status.claim.uuid;
   report.high = *status.highest;
   report.stores = node_.segments().stores();

@@ -70,8 +70,7 @@ class IdClock {
     Publish();
   }
 
-  // Records the registry's clock at `now`. Ignored unless the options say that the registry has
-  // one.
+  // Records the registry's clock at `now`.
   void NoteRegistryClock(WallMs registry, Now now);
 
   // Returns the latest time; before any reading, the lowest time. Reads one word.

@@ -72,11 +72,15 @@ bool IdPace::FarJumpIsBelieved(Now now, int64_t ahead) {
   return now.boot - jump_->since >= *options_.jump_hold && RegistryAgrees(now);
 }
 
+std::optional<Milliseconds> IdPace::AheadOfRegistry(Now now) const {
+  if (!registry_) return std::nullopt;
+  return now.wall - (registry_->wall + (now.boot - registry_->boot));
+}
+
 bool IdPace::RegistryAgrees(Now now) const {
   if (!options_.registry_has_clock) return true;
-  if (!registry_) return false;
-  const WallMs registry_now = registry_->wall + (now.boot - registry_->boot);
-  return std::chrono::abs(now.wall - registry_now) <= options_.registry_skew_max;
+  const auto ahead = AheadOfRegistry(now);
+  return ahead && std::chrono::abs(*ahead) <= options_.registry_skew_max;
 }
 
 void IdPace::RaiseTo(WallMs base) {
@@ -107,6 +111,7 @@ IdClockReport IdPace::report() const {
   IdClockReport report;
   report.time = time();
   report.skew = skew();
+  if (seen_) report.ahead_of_registry = AheadOfRegistry(*seen_);
   report.jump_held = jump_.has_value();
   report.stopped = stopped_;
   report.steps_forward = steps_forward_;

@@ -27,8 +27,9 @@ struct IdClockOptions {
 };
 
 struct IdClockReport {
-  WallMs time;                 // the id clock
-  Milliseconds skew{0};        // id clock minus wall clock: positive when the wall clock is behind
+  WallMs time;           // the id clock
+  Milliseconds skew{0};  // id clock minus wall clock: positive when the wall clock is behind
+  std::optional<Milliseconds> ahead_of_registry{};  // wall clock minus the registry's, if known
   bool jump_held = false;      // the wall clock is far ahead, and not yet followed
   bool stopped = false;        // see IdPace::stopped
   uint64_t steps_forward = 0;  // observed steps of the wall clock, followed or not
@@ -82,6 +83,7 @@ class IdPace {
   void GetAhead(Now now, int64_t expected_tenths);
   void FallBehind(Now now, int64_t expected_tenths, int64_t passed_ms);
   bool FarJumpIsBelieved(Now now, int64_t ahead_tenths);
+  std::optional<Milliseconds> AheadOfRegistry(Now now) const;
   bool RegistryAgrees(Now now) const;
 
   const IdClockOptions options_;

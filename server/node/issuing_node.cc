@@ -143,11 +143,8 @@ std::unique_ptr<Keeper> IssuingNode::MakeKeeper(size_t number, ClaimUser& user) 
   const std::string who = count == 1 ? "" : Cat("machine id ", number + 1, " of ", count, " ");
   const ClaimHooks hooks{
       .event = [who](const ClaimEvent& event) { LogEvent(who, event); },
-      .registry_clock =
-          [this](WallMs registry, Now now) {
-            id_clock_.NoteRegistryClock(registry, now);
-            ahead_of_registry_ = now.wall - registry;
-          },
+      .registry_clock = [this](WallMs registry,
+                               Now now) { id_clock_.NoteRegistryClock(registry, now); },
       // For dated tags, which otherwise read the registry's clock only to take a range.
       .believed_clock = [this](WallMs registry,
                                Now now) { segments_.registry_time().Note(registry, now.boot); }};
@@ -344,7 +341,6 @@ void IssuingNode::Show(const KeeperTime& time) {
   IssuingNodeStatus seen{.claim = Together(claims),
                          .claims = std::move(claims),
                          .id_clock = id_clock_.Report(),
-                         .ahead_of_registry = ahead_of_registry_,
                          .misguessed = misguessed_,
                          .frozen = follower_.frozen(),
                          .tags_known = options_.given.has_value() || follower_.whole(),

@@ -83,8 +83,7 @@ struct IssuingNodeStatus {
   ClaimStatus claim;                  // all machine ids combined, see Together
   std::vector<ClaimStatus> claims{};  // of each machine id
   IdClockReport id_clock;
-  std::optional<Milliseconds> ahead_of_registry{};  // local clock minus registry's, at last reading
-  Milliseconds session_age{0};                      // 0 without a session
+  Milliseconds session_age{0};  // 0 without a session
   // The guessed layout was wrong, and no machine id has been held. The owner must replace this node
   // by one with the registry's settings.
   bool misguessed = false;
@@ -212,7 +211,6 @@ class IssuingNode {
   TagFollower follower_;
   LayoutEndWatch layout_end_;
   IssuingNodeHooks hooks_;
-  std::optional<Milliseconds> ahead_of_registry_;
   int64_t session_ = 0;  // at the last tick; began at session_since_
   BootMs session_since_;
   Readiness ready_, serving_;

@@ -37,6 +37,23 @@ class IdPaceTest : public testing::Test {
 
 using std::chrono::seconds;
 
+// Otherwise the audit would call a clock right until the registry's clock is read again.
+TEST_F(IdPaceTest, AStepChangesTheDifferenceToTheRegistrysClockTogetherWithTheSkew) {
+  Read();
+  EXPECT_EQ(pace_->report().ahead_of_registry, std::nullopt);
+  pace_->NoteRegistryClock(kNow - seconds(1), clock_.Read());
+  Pass(seconds(2));
+  EXPECT_EQ(pace_->report().ahead_of_registry, seconds(1));
+  for (const int64_t step : {3'600, -7'200}) {
+    const Milliseconds before = *pace_->report().ahead_of_registry;
+    clock_.StepWall(seconds(step));
+    Read();
+    EXPECT_EQ(pace_->report().ahead_of_registry, before + seconds(step));
+  }
+  EXPECT_EQ(pace_->report().ahead_of_registry, seconds(1 - 3'600));
+  EXPECT_EQ(Skew(), seconds(3'600));
+}
+
 TEST_F(IdPaceTest, StartsAtTheWallClock) { EXPECT_EQ(Read(), kNow); }
 
 TEST_F(IdPaceTest, StartsAtALaterBase) {
