@@ -93,6 +93,7 @@ void TagOwners::Tick(BootMs now) {
     probe_at_ = now + Beat::kWindow;
     Probe();
   }
+  const bool starts = !has_looked_;
   if (!look_until_) look_until_ = now + kFirstLook;
   has_looked_ = has_looked_ || owners_.has_looked() || now >= *look_until_;
   handed_over_ = owners_.handed_over();
@@ -115,23 +116,25 @@ void TagOwners::Tick(BootMs now) {
   }
   unreachable_ = unreachable;
   for (size_t i = 0; i < kPartitions; ++i) {
-    known_[i] = IsConfirmedLocked(i, now);
+    known_[i] = IsConfirmedLocked(i, now, starts);
     const bool is_silent = holdings_[i].kind == Holding::Kind::kOther && !known_[i];
-    if (is_silent) probe_at_ = std::min(probe_at_, now + Beat::kWindow / 4);
+    const Milliseconds ask_in = starts ? Milliseconds(0) : Beat::kWindow / 4;
+    if (is_silent) probe_at_ = std::min(probe_at_, now + ask_in);
   }
   secret_ = owners_.secret();
   trouble_ = owners_.trouble();
 }
 
 // Returns whether this server owns the partition, or its owner has confirmed that and is reachable.
-// An owner that is new to this server counts as confirmed by the registry.
-bool TagOwners::IsConfirmedLocked(size_t partition, BootMs now) {
+// An owner that is new to this server counts as confirmed by the registry, unless the server
+// starts: then the owner may have ended long ago.
+bool TagOwners::IsConfirmedLocked(size_t partition, BootMs now, bool starts) {
   const Holding& owner = holdings_[partition];
   if (owner.kind == Holding::Kind::kHere) return true;
   if (owner.kind != Holding::Kind::kOther || owner.secret.zero()) return false;
   std::shared_ptr<Tenant>& tenant = tenants_[partition];
   if (tenant == nullptr || tenant->secret != owner.secret || tenant->version != owner.version) {
-    tenant = std::make_shared<Tenant>(owner, now + kConfirmedFor);
+    tenant = std::make_shared<Tenant>(owner, starts ? now : now + kConfirmedFor);
   }
   switch (tenant->said.exchange(Tenant::Said::kNothing)) {
     case Tenant::Said::kNothing:

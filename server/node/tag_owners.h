@@ -132,7 +132,7 @@ class TagOwners final : public OwnerLink {
   void Ended(size_t partition);
   void Probe();
   TagOwner OwnerLocked(const std::string& tag) const;
-  bool IsConfirmedLocked(size_t partition, BootMs now);
+  bool IsConfirmedLocked(size_t partition, BootMs now, bool starts);
   int64_t Owned() const;
 
   const Clock& clock_;

@@ -218,7 +218,7 @@ ServeStep Connection::ServeOne(OutBuffer& out) {
   if (guess && !protocol_->MayBeWhole(in, front_.read)) return ServeStep::NeedMore();
   front_.may_be_whole = true;
   call_.patience = std::chrono::milliseconds(io_.limits.issue_wait_ms);
-  call_.last = false;
+  call_.last = call_.hurries = IsInPlaceOfServer();
   ServeStep step = protocol_->Serve(in, call_, out);
   if (step.kind == ServeStep::Kind::kNeedMore) return NotWhole(std::move(step));
   return step;

@@ -138,6 +138,8 @@ class Connection final {
     if (unserved_since_ms()) return kUnserved;
     return parked_ || unsent() != 0 ? kOwed : kIdle;
   }
+  // Returns whether it has been answered and closes, but still has the place of a server.
+  bool keeps_place_of_server() const { return phase_ != Phase::kOpen && IsInPlaceOfServer(); }
   // Closes it because its buffers use too much memory.
   void CloseForMemory() {
     if (unsent() == 0 && half_since_ms()) return CloseUnserved();
@@ -204,12 +206,13 @@ class Connection final {
   Turn ServeAll(OutBuffer& out, int64_t begin_us);
   ServeStep ServeOne(OutBuffer& out);
   ServeStep RetryParked(OutBuffer& out);
-  // Rule 7. A server gets a reserved place.
+  // Rule 7. A server gets a reserved place. A client leaves it after an answer, which may take
+  // several turns.
   bool MustLeave(const Turn& turn) {
     if (call_.of_server) listed.place.Reserve();
-    const bool begun = turn.served != 0 || turn.last.parked != nullptr;
-    return begun && listed.place.reserved() && !call_.of_server;
+    return turn.served != 0 && turn.last.parked == nullptr && IsInPlaceOfServer();
   }
+  bool IsInPlaceOfServer() const { return listed.place.reserved() && !call_.of_server; }
   // Finds the protocol by the first bytes. Nullopt: it is supported.
   std::optional<ServeStep> Recognised(OutBuffer& out);
   ServeStep NotWhole(ServeStep step);

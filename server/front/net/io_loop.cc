@@ -236,11 +236,13 @@ void IoLoop::FindClosable() {
     const auto unserved = connection.unserved_since_ms();
     const bool just_begun = unserved == share_.coarse_ms;  // its request may be arriving
     if (just_begun || connection.of_server() || connection.rank() == Connection::kGone) continue;
+    const int64_t since = unserved.value_or(connection.still_since_ms());
+    const bool is_first = unserved || connection.keeps_place_of_server();
     closable_.push_back({.connection = &connection,
                          .peer = connection.listed.peer,
-                         .since_ms = unserved.value_or(connection.still_since_ms()),
+                         .since_ms = since,
                          .rank = connection.rank(),
-                         .before_others = unserved && share_.coarse_ms - *unserved >= kSlowMs});
+                         .before_others = is_first && share_.coarse_ms - since >= kSlowMs});
   }
   RankForClosing(closable_, [this](uint64_t peer, uint64_t sum) {
     return std::max<uint64_t>(setting_.places.Of(peer), sum);

@@ -41,10 +41,11 @@ void RankForMemory(std::vector<Closable>& all, int64_t now_ms) {
 std::optional<Places::Place> Places::Take(uint64_t peer) {
   const std::lock_guard lock(mutex_);
   size_t& count = of_peer_[peer];
-  if (count >= limits_.connections_per_peer_max) return std::nullopt;
+  const bool is_full = count >= limits_.connections_per_peer_max;
+  if (is_full && reserved_taken_ >= reserved_) return std::nullopt;
   ++count;
-  ++taken_;
-  return Place(*this, peer);
+  ++(is_full ? reserved_taken_ : taken_);
+  return Place(*this, peer, is_full);
 }
 
 size_t Places::Of(uint64_t peer) const {

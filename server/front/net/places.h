@@ -78,14 +78,14 @@ class Places {
 
    private:
     friend class Places;
-    Place(Places& of, uint64_t peer) : of_(&of), peer_(peer) {}
+    Place(Places& of, uint64_t peer, bool reserved) : of_(&of), peer_(peer), reserved_(reserved) {}
 
     Places* of_ = nullptr;
     uint64_t peer_ = 0;
     bool reserved_ = false;
   };
 
-  // Empty if this peer has as many connections as permitted.
+  // Empty if this peer has as many connections as permitted, and no reserved place is free.
   std::optional<Place> Take(uint64_t peer);
 
   // The number of the peer's connections.

@@ -143,6 +143,8 @@ struct DoorCall {
   std::chrono::milliseconds patience = std::chrono::hours(24);
   // The request's time is over: answer it now; kPark is not permitted.
   bool last = false;
+  // The connection is in another server's place and must close soon: no request waits.
+  bool hurries = false;
   // A request has shown that the peer is another server of the cluster.
   bool of_server = false;
 };

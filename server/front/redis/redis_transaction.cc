@@ -80,7 +80,7 @@ ServeStep RedisCommands::RunQueued(std::string queued, size_t at, DoorCall& door
     at += ParseResp(std::string_view(queued).substr(at), kQueued, request).bytes;
     // Each request has its own time to wait, as in a pipeline.
     door.patience = std::chrono::milliseconds(backend_.limits.issue_wait_ms);
-    door.last = false;
+    door.last = door.hurries;
     ServeStep step = RunNow(request, door, out);
     step.is_next = true;
     if (step.parked != nullptr) return RunQueuedAfter(std::move(step), std::move(queued), at);

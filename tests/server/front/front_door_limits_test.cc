@@ -181,6 +181,48 @@ TEST_F(FrontDoorTest, ReservesPlacesForTakesOfOtherServers) {
   for (Peer& client : clients) EXPECT_GT(IdFor(client), 0);
 }
 
+TEST_F(FrontDoorTest, AClientInAPlaceOfAServerIsAnsweredWithoutWaiting) {
+  issuing_.limits.connections_max = 2;
+  issuing_.limits.issue_wait_ms = 60'000;
+  issuing_.slow->waits = true;
+  Open();
+  door_->Reserve(1);
+  const Peer first(door_->port());
+  Peer client(door_->port());
+  EXPECT_THROW(IdFor(client), wire::Refusal);
+  EXPECT_TRUE(client.SeesClose());
+}
+
+TEST_F(FrontDoorTest, AClientThatDoesNotCloseKeepsNoPlaceOfAServer) {
+  issuing_.limits.connections_max = 2;
+  issuing_.limits.half_request_ms = 600'000;
+  issuing_.backend.take_owned = TakeWithSecret;
+  Open();
+  door_->Reserve(1);
+  Peer first(door_->port()), reads_nothing(door_->port(), "127.0.0.2");
+  EXPECT_GT(IdFor(first), 0);
+  reads_nothing.ReadSlowly();
+  ThriftCalls calls;
+  const auto large = [](wire::IdServiceClient& client) { client.send_getIds("order", 100'000); };
+  for (int i = 0; i < 8; ++i) EXPECT_TRUE(reads_nothing.Send(calls.Frame(large)));
+  EXPECT_TRUE(Eventually(
+      kPatience, [&] { return IsAnswered(*std::make_unique<Peer>(door_->port(), "127.0.0.3")); }));
+  EXPECT_GT(IdFor(first), 0);
+}
+
+TEST_F(FrontDoorTest, AServerGetsAPlaceAlthoughItsAddressHasTooManyConnections) {
+  issuing_.limits.connections_per_peer_max = 1;
+  issuing_.backend.take_owned = TakeWithSecret;
+  Open();
+  door_->Reserve(1);
+  Peer client(door_->port()), server(door_->port());
+  EXPECT_GT(IdFor(client), 0);
+  EXPECT_TRUE(IsAnswered(server));
+  EXPECT_TRUE(IsAnswered(server));
+  Peer late(door_->port());
+  EXPECT_TRUE(late.SeesClose());
+}
+
 TEST_F(FrontDoorTest, AServerLeavesItsPlaceToAClientIfPlacesAreReserved) {
   issuing_.limits.connections_max = 4;
   issuing_.backend.take_owned = TakeWithSecret;

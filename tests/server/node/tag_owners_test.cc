@@ -149,6 +149,18 @@ TEST_F(TagOwnersTest, AServerThatStartsReadsTheOwnersFirst) {
   EXPECT_EQ(late.owners.OwnerOf("order").address, owner);
 }
 
+TEST_F(TagOwnersTest, AServerThatStartsKnowsNoOwnerThatDoesNotAnswer) {
+  Pass(Milliseconds(6'000));
+  for (const std::string& ended : {Roles().first->address, Roles().second->address}) {
+    servers_.erase(ended);
+  }
+  const Server& late = Start("10.0.0.3:7609", 3);
+  for (int i = 0; i < 20; ++i) {
+    Pass(Milliseconds(100));
+    EXPECT_EQ(late.owners.OwnerOf("order").address, "") << i;
+  }
+}
+
 TEST_F(TagOwnersTest, AServerThatServesDoesNotStartAgainWithItsFirstTag) {
   Server& late = Start("10.0.0.3:7609", 3);
   late.owners.EndStart();
