@@ -11,6 +11,7 @@
 #include "common/id/rack_split.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
+#include "registry/claim/tenure.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/cluster/tag_store.h"
 #include "registry/operate/audit_server.h"
@@ -46,11 +47,6 @@ Status Auditor::ReadRoot() {
     Loss("the cluster is frozen: " + meta.reason);
   }
   if (root->version == kUnguardedVersion) Loss(UnguardedVersionFault("the cluster's root node"));
-  if (meta.floor - now_ > kPoisonAhead) {
-    Fault(
-        Urgency::kRefused, "the floor is more than a day ahead",
-        "correct the clocks of this host and of the registry; if they are right, see the runbook");
-  }
   const Result<Layout> layout = Layout::Parse(meta.layout);
   if (!layout.ok()) {
     Fault(Urgency::kRefused, "the layout cannot be read: " + layout.status().message(),
@@ -68,6 +64,12 @@ Status Auditor::ReadRoot() {
   if (meta.frozen) {
     FIRN_ASSIGN(RestoreMemoryAsRead left, ReadRestoreMemory(registry_, meta));
     audit_.unfinished = std::move(left.memory);
+  }
+  // Each restore moves the ids further ahead of the clocks.
+  if (meta.floor - now_ - audit_.Lead() > kPoisonAhead) {
+    Fault(
+        Urgency::kRefused, "the floor is more than a day ahead",
+        "correct the clocks of this host and of the registry; if they are right, see the runbook");
   }
   const size_t before = audit_.Losses();
   FIRN_ASSIGN(const auto clock, Find(kClockPath));
@@ -180,7 +182,7 @@ Result<std::optional<SlotAudit>> Auditor::LookAt(Slot slot, const Result<Node>& 
     FIRN_TRY(live_node.status());
     live = *live_node;
   }
-  return std::optional(InspectSlot(audited, *record_node, live, audit_.meta->floor, now_));
+  return std::optional(InspectSlot(audited, *record_node, live, audit_, now_));
 }
 
 Status Auditor::ReadProviders() {
@@ -289,6 +291,20 @@ uint32_t Audit::workers() const {
   uint32_t workers = 0;
   for (const AuditedSlot& slot : slots) workers = std::max(workers, slot.slot.worker + 1);
   return workers;
+}
+
+WallMs Audit::ClusterTimeAt(WallMs registry) const {
+  return meta ? ClusterTime(registry, meta->floor, meta_set_at) : registry;
+}
+
+Milliseconds Audit::Lead() const {
+  if (unfinished) return unfinished->lead;
+  if (!meta) return Milliseconds(0);
+  return LeadOf(meta->floor, era_began != WallMs() ? era_began : meta_set_at);
+}
+
+WallMs Audit::HighestTimeAt(WallMs registry) const {
+  return std::max(ClusterTimeAt(registry), registry + Lead());
 }
 
 Result<Audit> ReadAudit(BlockingCoordinator& registry, WallMs now, const StatusSource& ask) {

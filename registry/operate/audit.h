@@ -127,6 +127,16 @@ struct Audit {
 
   // The number of machine ids of each rack.
   uint32_t workers() const;
+
+  // The cluster's time when the registry's clock shows `registry`: claims decide by it.
+  WallMs ClusterTimeAt(WallMs registry) const;
+
+  // How far ids are ahead of the clocks since the last completed restore; see LeadOf.
+  Milliseconds Lead() const;
+
+  // The time that ids may have reached when the registry's clock shows `registry`. A bound more
+  // than a day above it is an error.
+  WallMs HighestTimeAt(WallMs registry) const;
 };
 
 // Sorts by urgency, keeping the order otherwise, and gives findings that a restore repairs that
@@ -135,7 +145,7 @@ std::vector<AuditFinding> ByUrgency(std::vector<AuditFinding> findings,
                                     const std::string& restore_command);
 
 // Reads the whole tree after a sync. Unreadable nodes are faults, not failures; fails only if the
-// registry does not answer. Bounds and floor are compared with `now`. Blocks.
+// registry does not answer. Bounds are compared with the cluster's time at `now`. Blocks.
 //
 // Reads node after node while servers continue; an apparent fault is read again before it counts.
 //

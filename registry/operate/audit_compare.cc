@@ -9,7 +9,6 @@
 #include "common/base/printed_command.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/lease_share.h"
-#include "registry/claim/tenure.h"
 #include "registry/operate/audit_server.h"
 #include "registry/operate/auditor.h"
 #include "registry/state/owner.h"
@@ -91,7 +90,7 @@ AuditedSlot* Auditor::SlotOf(MachineId machine) {
 
 void Auditor::CountForLeases() {
   if (!audit_.meta) return;
-  const WallMs now = ClusterTime(now_, audit_.meta->floor, audit_.meta_set_at);
+  const WallMs now = audit_.ClusterTimeAt(now_);
   constexpr int64_t kLargePart = 90;  // servers need the rest
   const int64_t part = audit_.settings.LeaseShareUnder(*audit_.meta);
   std::map<uint32_t, std::vector<const AuditedSlot*>> racks;  // by worker
@@ -130,10 +129,12 @@ void Auditor::CountAbsent() {
     slot.left = slot.use == SlotUse::kUnattended && !record.lease &&
                 !reported.contains(slot.machine) && !running.contains(ServerOf(record));
     if (!slot.left) continue;
+    // Another server can claim it once the cluster's time has reached its bound.
+    const Milliseconds ahead = std::max(record.bound - audit_.ClusterTimeAt(now_), Milliseconds(0));
     Fault(Urgency::kSoon,
           Cat(SlotText(slot.slot), ": its holder, ", FormatOwner(record.owner), " on ", record.host,
               ", has left without giving it back, or is cut off; it is free from ",
-              FormatRfc3339(record.bound)),
+              FormatRfc3339(now_ + ahead)),
           "start that server again, or check its connection to the registry");
   }
 }

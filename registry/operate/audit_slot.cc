@@ -19,13 +19,15 @@ std::string RetireOf(const SlotAudit& look) {
   return PrintCommand(PrintedCommand::kRestore, {Cat("--set=retire=", look.slot.machine.value())});
 }
 
-SlotUse UseOf(const SlotRecord& record, bool live, WallMs now) {
+// The holder of a claim from before the last restore may issue until the clocks pass its bound.
+SlotUse UseOf(const SlotRecord& record, bool live, const Audit& audit, WallMs now) {
+  const WallMs time = record.since < audit.meta->floor ? now : audit.ClusterTimeAt(now);
   if (IsReserved(record)) return SlotUse::kReserved;
   if (record.retired) return SlotUse::kRetired;
   if (record.never_used()) return SlotUse::kNeverUsed;
-  if (record.bound - now > kPoisonAhead) return SlotUse::kPoisoned;
+  if (record.bound - audit.HighestTimeAt(now) > kPoisonAhead) return SlotUse::kPoisoned;
   if (record.nonce.zero()) return SlotUse::kReleased;
-  if (record.bound <= now) return SlotUse::kPassed;
+  if (record.bound <= time) return SlotUse::kPassed;
   return live ? SlotUse::kHeld : SlotUse::kUnattended;
 }
 
@@ -108,7 +110,7 @@ std::string_view SlotUseName(SlotUse use) {
 }
 
 SlotAudit InspectSlot(AuditedSlot slot, const Node& record, const std::optional<Node>& live,
-                      WallMs floor, WallMs now) {
+                      const Audit& audit, WallMs now) {
   SlotAudit look{.slot = std::move(slot)};
   look.slot.version = record.stat.version;
   if (look.slot.rests_unguarded()) {
@@ -121,8 +123,8 @@ SlotAudit InspectSlot(AuditedSlot slot, const Node& record, const std::optional<
     return look;
   }
   look.slot.record = *read;
-  look.slot.use = UseOf(*read, look.slot.live.has_value(), now);
-  JudgeRecord(look, floor);
+  look.slot.use = UseOf(*read, look.slot.live.has_value(), audit, now);
+  JudgeRecord(look, audit.meta->floor);
   JudgeLive(look);
   return look;
 }

@@ -22,9 +22,10 @@ struct SlotAudit {
   std::vector<AuditFinding> findings{};
 };
 
-// Pure. `slot` identifies the slot; `floor` is the cluster's; bounds are compared with `now`.
+// Pure. `slot` identifies the slot; `audit` has the root node. Bounds are compared with the
+// cluster's time when the registry's clock shows `now`.
 SlotAudit InspectSlot(AuditedSlot slot, const Node& record, const std::optional<Node>& live,
-                      WallMs floor, WallMs now);
+                      const Audit& audit, WallMs now);
 
 // Reads a tree into an Audit, part by part. Fails only if the registry does not answer.
 //

@@ -15,19 +15,15 @@ namespace {
 
 // Adds a document's bounds with their machine ids, so that these are marked as used, or retired if
 // the bound is implausible. Also adds, without machine ids, the highest plausible bound and the
-// times that ids have reached: after a restore, ids are ahead of all clocks.
-void AddBounds(const Backup& document, RestoreFacts& facts) {
+// times that ids have reached.
+void AddBounds(const Backup& document, WallMs certain, RestoreFacts& facts) {
   std::vector<WallMs> reached = document.reached;
-  const WallMs ids_by = document.root.IdsBy(facts.now);
-  facts.floor = std::max(facts.floor, ids_by);
-  const WallMs certain = std::max(facts.now, ids_by);
   WallMs highest;
   for (const auto& [machine, bound] : document.bounds) {
     facts.bounds.push_back({bound, machine});
     if (bound - certain <= kPoisonAhead) highest = std::max(highest, bound);
   }
   reached.push_back(highest);
-  reached.push_back(ids_by);
   for (const WallMs time : reached) {
     if (time > WallMs()) facts.bounds.push_back({time});
   }
@@ -110,7 +106,12 @@ int64_t LiftedTo(const TagDefinition& tag, int64_t known, const LedgerFacts& fac
 }
 
 void AddDocuments(const LedgerFacts& ledgers, const Audit& audit, RestoreFacts& facts) {
-  for (const Backup& document : ledgers.documents) AddBounds(document, facts);
+  // After a restore, ids are ahead of all clocks.
+  for (const Backup& document : ledgers.documents) {
+    facts.floor = std::max(facts.floor, document.root.IdsBy(facts.now));
+  }
+  const WallMs certain = std::max(facts.floor, audit.HighestTimeAt(facts.now));
+  for (const Backup& document : ledgers.documents) AddBounds(document, certain, facts);
   if (!ledgers.backup) return;
   const Backup& backup = *ledgers.backup;
   if (backup.root.workers > 0) {
@@ -144,8 +145,7 @@ bool ReplacesUnused(const Audit& audit, const RestoreFacts& facts) {
 WallMs PlannedFloor(const Audit& audit, const RestoreFacts& facts) {
   const bool kept = audit.meta && !facts.replaces_unused;
   const WallMs floor = kept ? audit.meta->floor : WallMs();
-  const WallMs began = audit.era_began != WallMs() ? audit.era_began : audit.meta_set_at;
-  const Milliseconds lead = audit.unfinished ? audit.unfinished->lead : LeadOf(floor, began);
+  const Milliseconds lead = kept || audit.unfinished ? audit.Lead() : Milliseconds(0);
   Frontier frontier(CertainTime(facts.now, floor, lead, facts));
   for (const ReportedBound& reported : facts.bounds) frontier.Take(reported.bound);
   for (const AuditedSlot& slot : audit.slots) {

@@ -321,12 +321,14 @@ Status CheckFactsSuffice(const Audit& audit, const RestoreCall& call, WallMs now
 std::vector<ReportedBound> SilentHolders(const Audit& audit, const std::vector<Backup>& documents,
                                          WallMs now) {
   std::vector<ReportedBound> silent;
+  WallMs highest = audit.HighestTimeAt(now);
+  for (const Backup& document : documents) highest = std::max(highest, document.root.IdsBy(now));
   const auto take = [&](const ReportedBound& held) {
     const auto reports = [&held](const AuditedProvider& server) {
       const ProviderReport& report = server.report;
       return (held.machine && report.BoundOf(*held.machine)) || report.lease_bound >= held.bound;
     };
-    const bool ahead = held.bound > now && held.bound - now <= kPoisonAhead;
+    const bool ahead = held.bound > now && held.bound - highest <= kPoisonAhead;
     if (ahead && !std::ranges::any_of(audit.providers, reports)) silent.push_back(held);
   };
   for (const Backup& document : documents) {

@@ -77,7 +77,7 @@ const Damage kDamages[] = {
        c.EraseSlots(3);
      },
      "the cluster is only partly created; repeat firn init to complete it"},
-    {"FloorFarAhead", [](AuditTest& c) { c.LiftFloor(kNow + kADay + kMs); }, "the floor is more"},
+    {"FloorFarAhead", [](AuditTest& c) { c.LiftFloor(kNow + 32 * kADay); }, "the floor is more"},
     {"LayoutUnreadable", [](AuditTest& c) { c.SetMeta([](ClusterMeta& m) { m.layout = "x"; }); },
      "the layout cannot be read"},
     {"EraMissing", [](AuditTest& c) { c.Erase(EraPath(c.Meta().era)); }, "era is missing"},

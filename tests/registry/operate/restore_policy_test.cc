@@ -194,8 +194,7 @@ TEST(RestorePolicyTest, ABackupAddsItsBoundsAndReplacesNoOtherFact) {
                                           {kRestoredAt + 2 * kPoisonAhead, MachineId(2)},
                                           {kRestoredAt - Milliseconds(2)},
                                           {kRestoredAt + 3 * kPoisonAhead},
-                                          {kRestoredAt + Milliseconds(1)},
-                                          {kRestoredAt - Milliseconds(1)}};
+                                          {kRestoredAt + Milliseconds(1)}};
   EXPECT_EQ(facts.bounds, bounds);
   EXPECT_EQ(facts.floor, backup.root.floor);
 

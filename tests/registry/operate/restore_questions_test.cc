@@ -131,6 +131,18 @@ TEST(RestoreQuestionsTest, AsksForTheFloorIfAHolderIsSilentAndNoDocumentContains
   EXPECT_EQ(told(), "") << "the floor is known";
 }
 
+// After many restores, ids are three days ahead of all clocks.
+TEST(RestoreQuestionsTest, AHolderWhoseIdsAreFarAheadMayBeSilent) {
+  Audit audit = RestoredCluster().audit;
+  Backup document;
+  document.bounds = {{MachineId(4), kRestoredAt + 3 * kPoisonAhead}};
+  EXPECT_TRUE(SilentHolders(audit, {document}, kRestoredAt).empty());
+  audit.meta->floor = kRestoredAt + 3 * kPoisonAhead;
+  EXPECT_EQ(SilentHolders(audit, {document}, kRestoredAt).size(), 1u);
+  document.root.floor = audit.meta->floor;
+  EXPECT_EQ(SilentHolders({}, {document}, kRestoredAt).size(), 1u) << "lost";
+}
+
 TEST(RestoreQuestionsTest, AsksForTheFormOfATagWhoseIdsMayExistInTwoForms) {
   Audit audit = RestoredCluster().audit;
   audit.tags = {LedgerTag("order", 5'001)};

@@ -140,7 +140,7 @@ void PrintKnown(const Audit& audit, const RestoreCall& call, const RestoreFacts&
   output.json["servers"] = audit.providers.size();
   for (const auto& [provider, told] : audit.providers) {
     const Milliseconds skew = std::chrono::abs(Milliseconds(told.clock_skew_ms));
-    if (skew <= kPoisonAhead) continue;
+    if (skew - audit.Lead() <= kPoisonAhead) continue;
     output.wrong = true;
     output.text += Cat("WRONG: ", provider.address, " reports that its clock is off by ",
                        DurationText(skew), "; the floor ignores it\n");
