@@ -256,7 +256,7 @@ std::string NodeView::knowledge() const {
                .composed = true,
                .reached = {lease_bound_()},
                .settings_known = root != nullptr && root->uuid == status.claim.uuid,
-               .tags_known = status.tags_known,
+               .tags_known = status.tags_complete,
                .checksum = kept->checksum};
   if (known.settings_known) known.root = *root;
   known.root.uuid = status.claim.uuid;
@@ -265,21 +265,19 @@ std::string NodeView::knowledge() const {
   known.root.window = std::max(known.root.window, options_.node.claim.window);
   for (const ClaimStatus& claim : status.claims)
     if (claim.machine) known.bounds.emplace_back(*claim.machine, claim.bound);
-  std::map<std::string, TagDefinition> tags = *status.lost;
+  std::map<std::string, TagDefinition> tags = *status.unserved;
   {
     const std::shared_lock lock(mutex_);
     for (const auto& [name, tag] : tags_)
       if (!tag.definition.name.empty()) tags.emplace(name, tag.definition);
   }
   for (auto& [name, tag] : tags) {
-    const TagNode* const saved = kept->Find(name);
-    TagNode& node = known.tags.emplace_back(saved != nullptr ? *saved : TagNode());
     const auto high = status.highest->find(name);
-    const int64_t seen = high == status.highest->end() ? 0 : high->second;
-    if (tag.HasLedger()) tag.high = std::max({tag.high, node.tag.high, seen});
-    node.tag = std::move(tag);
+    const bool has_numbers = tag.HasLedger() && high != status.highest->end();
+    if (has_numbers) tag.high = std::max(tag.high, high->second);
+    known.tags.push_back({.tag = std::move(tag)});
   }
-  return FormatBackup(MergeBackups(*kept, known).value_or(known));
+  return FormatBackup(AddKept(std::move(known), *kept));
 }
 
 bool NodeView::RequiresRestore(const IssuingNodeStatus& status) const {

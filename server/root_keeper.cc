@@ -119,6 +119,7 @@ Task<> RootKeeper::ReadRoot() {
   const std::shared_ptr<const RootSettings> known = settings();
   const bool same = known && known->era == seen.era && known->version == seen.version &&
                     known->window == seen.window && known->lease_share == seen.lease_share &&
+                    known->settings_version == seen.settings_version &&
                     machines_version_ == machines->stat.version;
   if (same && whole_ && async_registry_.now() < read_all_at_) co_return;
   Result<RootSettings> all = co_await ReadAll(seen);

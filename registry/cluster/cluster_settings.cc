@@ -97,7 +97,12 @@ Result<ClusterSettings> ParseClusterSettings(std::string_view json) {
 }
 
 Result<ClusterSettings> SettingsIn(const Result<Node>& node) {
-  if (node.ok()) return ParseClusterSettings(node->data).value_or({});
+  if (node.ok()) {
+    Result<ClusterSettings> settings = ParseClusterSettings(node->data);
+    if (!settings.ok()) return ClusterSettings();
+    settings->version = node->stat.version;
+    return settings;
+  }
   const bool of_node = node.code() == Code::kNotFound || node.code() == Code::kCorrupt;
   return of_node ? Result<ClusterSettings>(ClusterSettings()) : node.status();
 }

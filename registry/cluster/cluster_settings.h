@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -45,12 +46,14 @@ struct ClusterSettings {
   std::optional<int64_t> lease_share{};
   std::optional<CounterSetting> counters{};  // empty: undefined names stay undefined
   std::string others{};                      // members of later versions
+  int64_t version = kNoNode;                 // of the node
 
   int64_t LeaseShareUnder(const ClusterMeta& root) const {
     return lease_share.value_or(root.lease_share);
   }
   friend bool operator==(const ClusterSettings&, const ClusterSettings&) = default;
 
+  static constexpr int64_t kNoNode = -1;  // the node is missing or unreadable
   // Smaller windows are not recorded.
   static constexpr Milliseconds kUsualWindow{600'000};
   static constexpr Milliseconds kWindowMax{int64_t{366} * 86'400'000};

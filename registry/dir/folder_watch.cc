@@ -52,6 +52,8 @@ void FolderWatch::OnListed(const Result<std::vector<std::string>>& names) {
   }
   listed_ = true;
   std::map<std::string, bool> there;
+  const bool cut = names.ok() && names->size() > kNodesMax;
+  differs_ |= std::exchange(cut_, cut) != cut;
   for (const std::string& name : absent ? std::vector<std::string>() : *names) {
     if (there.size() >= kNodesMax) break;
     const auto known = stale_.find(name);

@@ -42,6 +42,8 @@ class FolderWatch {
   // The copy, by node name. Complete only after the first call of `changed`.
   const std::map<std::string, Node>& nodes() const { return nodes_; }
   bool whole() const { return told_; }
+  // Whether nodes of the folder were ignored.
+  bool cut() const { return cut_; }
   const std::string& path() const { return path_; }
 
  private:
@@ -66,6 +68,7 @@ class FolderWatch {
   bool listed_ = false;
   bool differs_ = true;
   bool told_ = false;
+  bool cut_ = false;
   int in_flight_ = 0;
 
   int64_t session_ = 0;

@@ -24,6 +24,8 @@ constexpr char kFormatKey[] = "firn_backup";
 constexpr char kChecksumKey[] = "checksum";
 constexpr size_t kValuesMax = 4'000'000;
 
+std::string_view TagNameIn(const TagNode& node) { return node.tag.name; }
+
 // Of the document without the checksum, independently of spaces and line ends.
 std::string ChecksumOf(Json document) {
   document.erase(kChecksumKey);
@@ -58,8 +60,7 @@ Result<std::vector<TagNode>> ReadTags(BlockingCoordinator& registry) {
   if (!listing.faults.empty()) return Corrupt(listing.faults.front());
   std::vector<TagNode> tags;
   for (StoredTag& stored : listing.tags) tags.push_back(std::move(stored.node));
-  std::ranges::sort(tags, {},
-                    [](const TagNode& node) -> const std::string& { return node.tag.name; });
+  std::ranges::sort(tags, {}, TagNameIn);
   return tags;
 }
 
@@ -109,8 +110,9 @@ Status ParseReached(const Json& list, Backup& backup) {
   return {};
 }
 
-Status ParseTags(const Json& list, Backup& backup) {
+Result<std::vector<TagNode>> ParseTags(const Json& list) {
   if (!list.is_array()) return Corrupt("\"tags\" is not a list");
+  std::vector<TagNode> tags;
   for (const Json& item : list) {
     std::string name;
     JsonReader read(item);
@@ -120,164 +122,77 @@ Status ParseTags(const Json& list, Backup& backup) {
     if (node == nullptr) return Corrupt("tag '" + name + "' has no node");
     Result<TagNode> tag = ReadTagNode(name, JsonText(*node));
     if (!tag.ok()) return tag.status().WithContext("tag '" + name + "'");
-    backup.tags.push_back(*std::move(tag));
+    tags.push_back(*std::move(tag));
   }
-  return {};
+  std::ranges::stable_sort(tags, {}, TagNameIn);
+  return tags;
 }
 
-// --- merging -------------------------------------------------------------------------------------
-
-// Orders backups by the settings of which the merge takes the later ones.
-WallMs EraBegan(const Backup& backup) {
-  return backup.root_era_began.value_or(backup.root.era_began);
-}
-WallMs RootTaken(const Backup& backup) {
-  return backup.root_taken == WallMs() ? backup.taken : backup.root_taken;
-}
-auto OrderOf(const Backup& backup) {
-  const RootSettings& root = backup.root;
-  return std::tuple(backup.settings_known, !root.layout.empty(), EraBegan(backup), root.era.text(),
-                    root.version, RootTaken(backup), root.lease_share, backup.cluster);
-}
-
-// How far ids are ahead of the clock since the last restore; the highest of two.
-Milliseconds LeadOf(const RootSettings& root) {
-  return root.era_began == WallMs() ? Milliseconds::min() : root.floor - root.era_began;
-}
-
-void JoinMachines(const RootSettings& a, const RootSettings& b, RootSettings& joined) {
-  std::map<MachineId, std::string> held;  // retired: empty, which is stronger than reserved
-  for (const RootSettings* const one : {&a, &b}) {
-    for (const auto& [first, last, used_by] : one->reserved) {
-      for (uint32_t id = first.value(); id <= last.value(); ++id) {
-        std::string& by = held[MachineId(id)];
-        by = std::max(by, used_by);
-      }
-    }
+Json JsonOf(const std::vector<TagNode>& nodes) {
+  Json tags = Json::array();
+  for (const TagNode& node : nodes) {
+    const Result<std::string> data = WriteTagNode(node);
+    if (!data.ok()) continue;  // it was read, so it can be written
+    tags.push_back({{"tag", node.tag.name}, {"node", *ParseJson(*data, kTagNodeBytesMax)}});
   }
-  for (const RootSettings* const one : {&a, &b}) {
-    for (const MachineId machine : one->retired) held[machine].clear();
-  }
-  joined.reserved.clear();
-  joined.retired.clear();
-  for (const auto& [machine, used_by] : held) {
-    const std::string owner = used_by.empty() ? "" : std::string(kReservedPrefix) + used_by;
-    joined.Add(machine, {.owner = owner, .retired = true});
+  return tags;
+}
+
+// Earlier versions ignore these members.
+void AddDisagreements(const Backup& backup, Json& document) {
+  if (backup.root_era_began) document["settings_era_began_ms"] = backup.root_era_began->ms();
+  if (!backup.other_tags.empty()) document["other_tags"] = JsonOf(backup.other_tags);
+  for (const auto& [era_began, era, version, share] : backup.other_shares) {
+    document["other_shares"].push_back({{"era_began_ms", era_began.ms()},
+                                        {"era", era.text()},
+                                        {"settings_version", version},
+                                        {"lease_share", share}});
   }
 }
 
-RootSettings JoinRoots(const RootSettings& newer, const RootSettings& older) {
-  RootSettings joined = newer;
-  joined.workers = std::max(newer.workers, older.workers);
-  joined.window = std::max(newer.window, older.window);
-  const bool known = newer.ids_since != WallMs() && older.ids_since != WallMs();
-  joined.ids_since = known ? std::min(newer.ids_since, older.ids_since)
-                           : std::max(newer.ids_since, older.ids_since);
-  joined.floor = std::max(newer.floor, older.floor);
-  const Milliseconds lead = std::max(LeadOf(newer), LeadOf(older));
-  joined.era_began = lead == Milliseconds::min() ? WallMs() : joined.floor - lead;
-  JoinMachines(newer, older, joined);
-  return joined;
-}
-
-WallMs TakenOf(const Backup& backup, const std::string& tag) {
-  const auto found = backup.tags_taken.find(tag);
-  return found == backup.tags_taken.end() ? backup.taken : found->second;
-}
-
-// A form in which ids may exist comes before all others; then the one with the highest ledger.
-auto OrderOf(const TagNode& node, WallMs taken) {
-  TagNode form = node;
-  form.returned = form.tag.high = 0;
-  form.tag.start.reset();
-  return std::tuple(node.tag.MayHaveIssued(), node.ledger_sum(), taken,
-                    WriteTagNode(form).value_or(""));
-}
-
-// The node of the later order, with the ledgers of both. Both sums of a ledger only rise.
-TagNode JoinTags(const TagNode& later, const TagNode& earlier) {
-  TagNode joined = later;
-  joined.tag.start = std::max(later.tag.start, earlier.tag.start);
-  joined.tag.high = std::max(later.tag.high, earlier.tag.high);
-  const uint64_t sum = std::max(later.ledger_sum(), earlier.ledger_sum());
-  joined.returned = static_cast<int64_t>(sum - static_cast<uint64_t>(joined.tag.high));
-  return joined;
-}
-
-Status MergeTags(const Backup& a, const Backup& b, Backup& merged) {
-  std::map<std::string, std::pair<TagNode, WallMs>> tags;
-  for (const TagNode& node : a.tags) tags[node.tag.name] = {node, TakenOf(a, node.tag.name)};
-  for (const TagNode& node : b.tags) {
-    const std::pair read(node, TakenOf(b, node.tag.name));
-    const auto [known, is_new] = tags.emplace(node.tag.name, read);
-    if (is_new) continue;
-    const auto& [other, other_taken] = known->second;
-    const bool both_issued = node.tag.MayHaveIssued() && other.tag.MayHaveIssued();
-    if (both_issued && FormOf(node.tag) != FormOf(other.tag)) {
-      return Conflict(Cat("they contain tag '", node.tag.name,
-                          "' in two forms, and ids may exist in both; use one of the files, and "
-                          "add the numbers of the other with --set=TAG.high"));
-    }
-    const bool is_later = OrderOf(node, read.second) > OrderOf(other, other_taken);
-    known->second = is_later ? std::pair(JoinTags(node, other), read.second)
-                             : std::pair(JoinTags(other, node), other_taken);
+Status ParseDisagreements(const Json& document, Backup& backup) {
+  int64_t root_began = -1;
+  JsonReader read(document);
+  FIRN_TRY(read.NumberIfAny("settings_era_began_ms", root_began, 0, kRecordTimeMax.ms()).status());
+  if (root_began >= 0) backup.root_era_began = WallMs(root_began);
+  if (document.contains("other_tags")) {
+    FIRN_ASSIGN(backup.other_tags, ParseTags(document.at("other_tags")));
   }
-  merged.tags.clear();
-  merged.tags_taken.clear();
-  for (auto& [name, read] : tags) {
-    if (read.second != merged.taken) merged.tags_taken.emplace(name, read.second);
-    merged.tags.push_back(std::move(read.first));
+  for (const TagNode& node : backup.other_tags) {
+    if (backup.Find(node.tag.name) == nullptr) return Corrupt("\"tags\" lacks a tag");
+  }
+  if (!document.contains("other_shares")) return {};
+  for (const Json& item : document.at("other_shares")) {
+    ShareAsSeen seen;
+    int64_t began = 0;
+    std::string era;
+    JsonReader share(item);
+    share.Number("era_began_ms", began, 0, kRecordTimeMax.ms())
+        .Text("era", era)
+        .Number("settings_version", seen.version, INT64_MIN)
+        .Number("lease_share", seen.share, 0, 100);
+    FIRN_TRY(share.status());
+    FIRN_ASSIGN(seen.era, Nonce::Parse(era));
+    seen.era_began = WallMs(began);
+    backup.other_shares.push_back(seen);
   }
   return {};
 }
 
 }  // namespace
 
-Status CheckAgree(const Backup& a, const Backup& b) {
-  if (a.root.uuid != b.root.uuid) {
-    return Conflict(Cat("they are of different clusters, ", std::min(a.root.uuid, b.root.uuid),
-                        " and ", std::max(a.root.uuid, b.root.uuid)));
-  }
-  if (a.root.layout.empty() || b.root.layout.empty()) return {};
-  const auto of = [](const Backup& one) { return std::tie(one.root.layout, one.root.rack_bits); };
-  const bool same =
-      !a.settings_known || !b.settings_known || a.root.default_strategy == b.root.default_strategy;
-  if (of(a) == of(b) && same) return {};
-  return Conflict(Cat("they show cluster ", a.root.uuid, " with two ",
-                      same ? "layouts" : "default strategies",
-                      ", and ids may exist in both; use those that are right"));
-}
-
-Result<Backup> MergeBackups(const Backup& a, const Backup& b) {
-  FIRN_TRY(CheckAgree(a, b));
-  const auto& [older, newer] = std::minmax(
-      a, b, [](const Backup& one, const Backup& other) { return OrderOf(one) < OrderOf(other); });
-  Backup merged = newer;
-  merged.taken = std::max(a.taken, b.taken);
-  merged.checksum = std::max(a.checksum, b.checksum);
-  merged.root_taken = RootTaken(newer);
-  if (merged.root_taken == merged.taken) merged.root_taken = WallMs();
-  merged.root = JoinRoots(newer.root, older.root);
-  merged.root_era_began = EraBegan(newer);
-  if (merged.root_era_began == merged.root.era_began) merged.root_era_began.reset();
-  merged.composed = a.composed && b.composed;
-  merged.reached.clear();
-  std::ranges::set_union(a.reached, b.reached, std::back_inserter(merged.reached));
-  merged.tags_known = a.tags_known || b.tags_known;
-  std::map<MachineId, WallMs> bounds(a.bounds.begin(), a.bounds.end());
-  for (const auto& [machine, bound] : b.bounds) {
-    WallMs& highest = bounds[machine];
-    highest = std::max(highest, bound);
-  }
-  merged.bounds.assign(bounds.begin(), bounds.end());
-  FIRN_TRY(MergeTags(a, b, merged));
-  return merged;
-}
-
 const TagNode* Backup::Find(std::string_view tag) const {
-  const auto found = std::ranges::lower_bound(
-      tags, tag, {}, [](const TagNode& node) -> std::string_view { return node.tag.name; });
+  const auto found = std::ranges::lower_bound(tags, tag, {}, TagNameIn);
   return found != tags.end() && found->tag.name == tag ? &*found : nullptr;
+}
+
+std::vector<TagDefinition> Backup::DefinitionsOf(std::string_view tag) const {
+  std::vector<TagDefinition> definitions;
+  if (const TagNode* const node = Find(tag)) definitions.push_back(node->tag);
+  for (const TagNode& node : std::ranges::equal_range(other_tags, tag, {}, TagNameIn)) {
+    definitions.push_back(node.tag);
+  }
+  return definitions;
 }
 
 Result<Backup> ReadBackup(BlockingCoordinator& registry, std::string cluster, WallMs now) {
@@ -307,18 +222,14 @@ std::string FormatBackup(const Backup& backup) {
     document["source"] = backup.checksum;
     Json& reached = document["reached_ms"] = Json::array();
     for (const WallMs time : backup.reached) reached.push_back(time.ms());
+    AddDisagreements(backup, document);
   }
   document["root"] = *ParseJson(FormatRootSettings(backup.root), kRootSettingsBytesMax);
   Json& machines = document["machines"] = Json::array();
   for (const auto& [machine, bound] : backup.bounds) {
     machines.push_back({{"machine", machine.value()}, {"bound_ms", bound.ms()}});
   }
-  Json& tags = document["tags"] = Json::array();
-  for (const TagNode& node : backup.tags) {
-    const Result<std::string> data = WriteTagNode(node);
-    if (!data.ok()) continue;  // it was read, so it can be written
-    tags.push_back({{"tag", node.tag.name}, {"node", *ParseJson(*data, kTagNodeBytesMax)}});
-  }
+  document["tags"] = JsonOf(backup.tags);
   document[kChecksumKey] = ChecksumOf(document);
   return JsonText(document, 1) + "\n";
 }
@@ -346,9 +257,8 @@ Result<Backup> ParseBackup(std::string_view text) {
   FIRN_TRY(ParseReached(document.at("reached_ms"), backup));
   FIRN_ASSIGN(backup.root, ParseRootSettings(JsonText(document.at("root"))));
   FIRN_TRY(ParseBounds(document.at("machines"), backup));
-  FIRN_TRY(ParseTags(document.at("tags"), backup));
-  std::ranges::sort(backup.tags, {},
-                    [](const TagNode& node) -> const std::string& { return node.tag.name; });
+  FIRN_ASSIGN(backup.tags, ParseTags(document.at("tags")));
+  FIRN_TRY(ParseDisagreements(document, backup));
   return backup;
 }
 

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +15,16 @@
 #include "registry/seam/blocking_coordinator.h"
 
 namespace firn {
+
+// The share of machine ids for leases that a document shows.
+struct ShareAsSeen {
+  WallMs era_began{};
+  Nonce era{};
+  int64_t version = RootSettings::kNotRecorded;  // of the settings' node, within the era
+  int64_t share = 0;
+
+  friend auto operator<=>(const ShareAsSeen&, const ShareAsSeen&) = default;
+};
 
 // The state of a cluster at one time, for a restore: its settings, the machine ids that no server
 // may claim, the bound of each machine id, and the tags with their ledgers. A value.
@@ -35,14 +44,18 @@ struct Backup {
   std::vector<TagNode> tags{};    // by name; without deleted ones
   // Identifies the document. Two readings of one state folder have the same, at different times.
   std::string checksum{};
-  // In a merged backup: the begin of the era of its settings, if `root` has another one; and the
-  // times of the settings and of each tag, if they differ from `taken`.
+  // In a merged backup: the begin of the era of its settings, if `root` has another one.
   std::optional<WallMs> root_era_began{};
-  WallMs root_taken{};
-  std::map<std::string, WallMs> tags_taken{};
+  // Likewise, if backups differ: definitions besides those in `tags`, and shares besides that in
+  // `root`, of which none is known to be earlier. In order. Each of these nodes has the sum of its
+  // ledger as `high`.
+  std::vector<TagNode> other_tags{};
+  std::vector<ShareAsSeen> other_shares{};
 
   // Returns the tag, or null.
   const TagNode* Find(std::string_view tag) const;
+  // Returns the tag's definitions in `tags` and in `other_tags`.
+  std::vector<TagDefinition> DefinitionsOf(std::string_view tag) const;
 
   friend bool operator==(const Backup&, const Backup&) = default;
 };
@@ -70,17 +83,24 @@ Result<Backup> ParseBackup(std::string_view text);
 //  * Ledgers, bounds, floor, claim window and the number of machine ids: the highest.
 //  * The time since which ids are issued: the earliest.
 //  * Tags, and retired and reserved machine ids: all.
-//  * A tag's form: that of the backup in which ids of it may exist.
-//  * A tag's other settings: those with the highest ledger, because a ledger only rises.
-//  * The cluster's settings: the last version of the last era. The documents' times decide only
-//    between equal versions, because copying a folder changes the times.
+//  * A tag's definition: each form in which ids of it may exist, otherwise each form. In each form,
+//    the definition with the highest ledger, because a ledger only rises.
+//  * The share of machine ids for leases: the last version of the last era. Versions that are not
+//    recorded are neither earlier nor later.
 //
-// kConflict: the backups are of different clusters or differ in permanent settings, or a tag has
-// two forms in which ids may exist.
+// Different definitions or shares of equal versions are all kept, for the restore to ask: the
+// documents' times show nothing, because copying a folder changes them.
+//
+// kConflict: the backups are of different clusters or differ in permanent settings.
 Result<Backup> MergeBackups(const Backup& a, const Backup& b);
 // Returns kConflict if the settings cannot be those of one cluster. Unknown settings
 // agree with all.
 Status CheckAgree(const Backup& a, const Backup& b);
+
+// Merges what a server knows and what its state folder contained at its start. It has read its
+// definitions and settings later, so they replace kept definitions of the same form, and settings
+// that contradict them. All else of both is kept, unless `kept` is of another cluster.
+Backup AddKept(Backup known, Backup kept);
 
 // Reads a cluster from the state folder of servers, or of programs that embed Firn: the settings of
 // the root node, the tags with their ledgers, the highest times of ids, and the bounds of leases.

@@ -206,4 +206,12 @@ std::string WithMade(const std::string& others, const std::string& plan, int64_t
   return JsonText(*members);
 }
 
+std::string WithoutMade(const std::string& others) {
+  if (others.empty()) return others;
+  Result<Json> members = ParseJson(others, kTagNodeBytesMax);
+  if (!members.ok()) return others;
+  members->erase(kMade);
+  return members->empty() ? "" : JsonText(*members);
+}
+
 }  // namespace firn

@@ -76,5 +76,7 @@ Result<RestoreMemoryAsRead> RestoreMemoryIn(const Result<Node>& node, const Clus
 std::map<std::string, int64_t> MadeTags(const TagListing& listing, const std::string& plan);
 // Returns a tag node's other members with that member. Without a plan, returns them unchanged.
 std::string WithMade(const std::string& others, const std::string& plan, int64_t known);
+// Returns a tag node's other members without that member.
+std::string WithoutMade(const std::string& others);
 
 }  // namespace firn

@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "common/base/cat.h"
 #include "common/tag/numbers_left.h"
+#include "common/tag/tag_fields.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/freeze.h"
@@ -53,12 +57,49 @@ bool CoversBackup(const TagListing& listing, const LedgerFacts& facts) {
                              [&](const TagNode& node) { return lifted.contains(node.tag.name); });
 }
 
+using Definitions = std::vector<TagDefinition>;
+
+bool HaveForm(const Definitions& definitions, const std::string& form) {
+  return std::ranges::all_of(definitions,
+                             [&form](const TagDefinition& one) { return FormOf(one) == form; });
+}
+
+// Asks for a tag that the restore would define by documents of which none is known to be later.
+// The answers repeat what the documents have in common.
+void AskOfDefinition(const Definitions& definitions, Questions& open) {
+  const TagDefinition& first = definitions.front();
+  Question question;
+  std::string differences;
+  for (const TagField& field : TagFields()) {
+    if (field.key == "start" || !Concerns(field, first)) continue;
+    std::set<std::string> values;
+    for (const TagDefinition& one : definitions) values.insert(FieldText(field, one));
+    const bool differs = values.size() > 1;
+    for (const std::string& value : values) {
+      if (differs)
+        differences += Cat(value == *values.begin() ? "; " : " or ", field.key, "=", value);
+    }
+    if (!differs && IsDefault(field, first) && field.key != "strategy") continue;
+    question.answers.push_back(
+        AnswerOf(first.name, std::string(field.key), differs ? "VALUE" : FieldText(field, first)));
+  }
+  for (const auto& [key, value] : first.options) {
+    question.answers.push_back(AnswerOf(first.name, key, value));
+  }
+  question.what = Cat("documents have different definitions of tag '", first.name,
+                      "', and none of them is known to be the latest", differences,
+                      "; define it with all fields");
+  open.push_back(std::move(question));
+}
+
 }  // namespace
 
 bool LedgerFacts::ServersKnow(const TagDefinition& tag) const {
   return std::ranges::any_of(documents, [&tag](const Backup& document) {
-    const TagNode* const known = document.composed ? document.Find(tag.name) : nullptr;
-    return known != nullptr && FormOf(known->tag) == FormOf(tag);
+    const auto known = document.DefinitionsOf(tag.name);
+    return document.composed && std::ranges::any_of(known, [&tag](const TagDefinition& one) {
+             return FormOf(one) == FormOf(tag);
+           });
   });
 }
 
@@ -96,8 +137,9 @@ int64_t LiftedTo(const TagDefinition& tag, int64_t known, const LedgerFacts& fac
                  std::optional<WallMs> now) {
   int64_t gap = facts.wanted_gap;
   for (const Backup& document : facts.documents) {
-    const TagNode* const saved = document.Find(tag.name);
-    if (saved != nullptr && saved->tag.strategy == tag.strategy) gap = GapOf(saved->tag, gap);
+    for (const TagDefinition& saved : document.DefinitionsOf(tag.name)) {
+      if (saved.strategy == tag.strategy) gap = GapOf(saved, gap);
+    }
   }
   const int64_t lifted = LiftTo(tag, known, gap, now);
   if (lifted < NumbersEndFrom(tag, lifted)) return lifted;
@@ -209,6 +251,73 @@ bool TagsCover(const TagListing& listing, const RestoreCall& call) {
              }) &&
          std::ranges::all_of(answers.highs.high,
                              [&](const auto& high) { return covers(high.first, high.second); });
+}
+
+void AskOfForms(const Audit& audit, const RestoreCall& call, Questions& open) {
+  std::map<std::string, std::pair<Definitions, const char*>> fixed;
+  if (call.ledgers.backup) {
+    for (const TagNode& node : call.ledgers.backup->tags) {
+      Definitions issued = call.ledgers.backup->DefinitionsOf(node.tag.name);
+      std::erase_if(issued, [](const TagDefinition& tag) { return !tag.MayHaveIssued(); });
+      if (!issued.empty()) fixed[node.tag.name] = {std::move(issued), "a document"};
+    }
+  }
+  const auto ask = [&open](const TagDefinition& tag, const char* other, const char* known) {
+    open.push_back(
+        {Cat(other, " has tag '", tag.name, "' in another form than ", known,
+             ", and ids of it may exist; define it as ", known, " has it, with all fields"),
+         {AnswerOf(tag.name, "strategy", tag.strategy)}});
+  };
+  for (const TagDefinition& tag : audit.tags) {
+    const bool made = call.ledgers.made.contains(tag.name);
+    if (call.ledgers.replaced || made || !tag.MayHaveIssued()) continue;
+    const auto saved = fixed.find(tag.name);
+    const GivenTag* const given = call.answers.Find(tag.name);
+    const bool differs = saved != fixed.end() && !HaveForm(saved->second.first, FormOf(tag));
+    if (differs && !(given && given->defined)) ask(tag, "a document", "the registry");
+    fixed[tag.name] = {{tag}, "the registry"};
+  }
+  for (const GivenTag& given : call.answers.tags) {
+    const auto known = fixed.find(given.tag.name);
+    if (!given.defined || known == fixed.end()) continue;
+    const auto& [tags, where] = known->second;
+    const auto same = [&](const TagDefinition& one) { return FormOf(one) == FormOf(given.tag); };
+    if (std::ranges::none_of(tags, same)) ask(tags.front(), "an answer", where);
+  }
+}
+
+void AskOfDefinitions(const Audit& audit, const RestoreCall& call, Questions& open) {
+  if (!call.ledgers.backup) return;
+  const Backup& backup = *call.ledgers.backup;
+  std::set<std::string> names;
+  for (const TagNode& node : backup.other_tags) names.insert(node.tag.name);
+  for (const std::string& name : names) {
+    const GivenTag* const given = call.answers.Find(name);
+    if (given && given->defined) continue;
+    const Definitions definitions = backup.DefinitionsOf(name);
+    const bool same_form = HaveForm(definitions, FormOf(definitions.front()));
+    // A tag in the registry keeps its definition, unless it was never used in its form.
+    const auto keeps = [&](const TagDefinition& tag) {
+      return tag.name == name && (same_form || tag.MayHaveIssued());
+    };
+    const bool kept = !call.ledgers.replaced && !call.ledgers.made.contains(name) &&
+                      std::ranges::any_of(audit.tags, keeps);
+    if (!kept) AskOfDefinition(definitions, open);
+  }
+}
+
+void AskOfShares(const Audit& audit, const RestoreCall& call, Questions& open) {
+  const std::optional<Backup>& backup = call.ledgers.backup;
+  const bool remakes = call.is_lost || (audit.meta && audit.meta->frozen);
+  if (!remakes || !backup || call.answers.lease_share) return;
+  std::set<int64_t> shares{backup->root.lease_share};
+  for (const ShareAsSeen& seen : backup->other_shares) shares.insert(seen.share);
+  if (shares.size() < 2) return;
+  std::string text;
+  for (const int64_t share : shares) text += Cat(text.empty() ? "" : " or ", share);
+  open.push_back({Cat("by documents of which none is known to be the latest, ", text,
+                      " % of the machine ids are for leases; say which share the cluster had"),
+                  {"lease_share=NUMBER"}});
 }
 
 }  // namespace firn

@@ -112,6 +112,21 @@ class Frontier {
 // Returns the floor that RestoreCluster would set at the time of `facts`, for a plan.
 WallMs PlannedFloor(const Audit& audit, const RestoreFacts& facts);
 
+// A question for the operator, and its answers for --set, with placeholders.
+struct Question {
+  std::string what;
+  std::vector<std::string> answers{};
+};
+using Questions = std::vector<Question>;
+
+// Ids in two forms may be equal although their numbers differ. A tag that this restore has made has
+// issued none.
+void AskOfForms(const Audit& audit, const RestoreCall& call, Questions& open);
+// Asks for tags that the restore would define by documents that differ.
+void AskOfDefinitions(const Audit& audit, const RestoreCall& call, Questions& open);
+// Likewise for the share of machine ids for leases.
+void AskOfShares(const Audit& audit, const RestoreCall& call, Questions& open);
+
 // The questions of a restore. Each function returns kConflict if only an operator can know the
 // answer. The message contains the command to run instead, which repeats the flags of `ran`.
 
@@ -125,6 +140,8 @@ Status CheckAnswersRaise(const Audit& audit, const RestoreCall& call);
 //
 // * The cluster is lost, and no document contains its settings, its claim window, or its tags.
 // * The registry, a document or an answer give a tag another form than its ids may have.
+// * Documents show different definitions of a tag, or shares of machine ids for leases, that the
+//   restore needs, and none of them is known to be later.
 Status CheckSettings(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran);
 
 // Asks under the frozen root node, with the reports of running servers:
@@ -136,7 +153,7 @@ Status CheckSettings(const Audit& audit, const RestoreCall& call, const RestoreA
 //   a higher number than all running servers report.
 // * The highest time of ids is unknown: a document contains a holder that does not report, and no
 //   document contains the floor of the last restore.
-// * The forms of tags, as in CheckSettings.
+// * The forms and definitions of tags, and the share, as in CheckSettings.
 Status CheckFactsSuffice(const Audit& audit, const RestoreCall& call, WallMs now,
                          const RestoreArguments& ran);
 // Checks the first of these conditions only.

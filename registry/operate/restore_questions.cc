@@ -2,6 +2,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/base/cat.h"
 #include "common/base/parse.h"
@@ -11,16 +12,10 @@
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/freeze.h"
 #include "registry/operate/restore_policy.h"
+#include "registry/state/known_tags.h"
 
 namespace firn {
 namespace {
-
-// A question for the operator, and its answers for --set, with placeholders.
-struct Question {
-  std::string what;
-  std::vector<std::string> answers{};
-};
-using Questions = std::vector<Question>;
 
 constexpr size_t kSilentMax = 20;  // more tags than this get one answer for all
 
@@ -65,38 +60,6 @@ void AskOfLostTags(const Audit& audit, const RestoreCall& call, Questions& open)
                         "add --from with the document in their /v1/knowledge, or define the tag "
                         "with its fields as they were"),
                     {AnswerOf(name, "strategy", "STRATEGY")}});
-  }
-}
-
-// Ids in two forms may be equal although their numbers differ. A tag that this restore has made has
-// issued none.
-void AskOfForms(const Audit& audit, const RestoreCall& call, Questions& open) {
-  std::map<std::string, std::pair<TagDefinition, const char*>> fixed;
-  if (call.ledgers.backup) {
-    for (const TagNode& node : call.ledgers.backup->tags) {
-      if (node.tag.MayHaveIssued()) fixed[node.tag.name] = {node.tag, "a document"};
-    }
-  }
-  const auto ask = [&open](const TagDefinition& tag, const char* other, const char* known) {
-    open.push_back(
-        {Cat(other, " has tag '", tag.name, "' in another form than ", known,
-             ", and ids of it may exist; define it as ", known, " has it, with all fields"),
-         {AnswerOf(tag.name, "strategy", tag.strategy)}});
-  };
-  for (const TagDefinition& tag : audit.tags) {
-    const bool made = call.ledgers.made.contains(tag.name);
-    if (call.ledgers.replaced || made || !tag.MayHaveIssued()) continue;
-    const auto saved = fixed.find(tag.name);
-    const GivenTag* const given = call.answers.Find(tag.name);
-    const bool differs = saved != fixed.end() && FormOf(saved->second.first) != FormOf(tag);
-    if (differs && !(given && given->defined)) ask(tag, "a document", "the registry");
-    fixed[tag.name] = {tag, "the registry"};
-  }
-  for (const GivenTag& given : call.answers.tags) {
-    const auto known = fixed.find(given.tag.name);
-    if (!given.defined || known == fixed.end()) continue;
-    const auto& [tag, where] = known->second;
-    if (FormOf(given.tag) != FormOf(tag)) ask(tag, "an answer", where);
   }
 }
 
@@ -188,11 +151,18 @@ void AskOfSettings(const RestoreCall& call, Questions& open) {
     if (!answers.default_strategy) settings.answers.emplace_back("default_strategy=VALUE");
     if (!answers.reserved) settings.answers.emplace_back("reserve=VALUE");
   }
-  const bool has_tags = backup && (backup->tags_known || !backup->tags.empty());
-  if (!has_tags && answers.tags.empty() && !answers.no_other_tags) {
-    settings.answers.emplace_back("tags=VALUE");
-  }
+  const bool defines = std::ranges::any_of(answers.tags, &GivenTag::defined);
+  const bool has_tags = (backup && backup->tags_known) || defines || answers.no_other_tags;
+  if (!has_tags && (!backup || backup->tags.empty())) settings.answers.emplace_back("tags=VALUE");
   if (!settings.answers.empty()) open.push_back(std::move(settings));
+  if (!has_tags && backup && !backup->tags.empty()) {
+    open.push_back(
+        {Cat("the documents contain ", backup->tags.size(),
+             " tags, and none of them has a complete list (a server reads at most ", kListedTagsMax,
+             " tags); add --from with a backup, define each other tag, or "
+             "say that there was none"),
+         {"tags=VALUE"}});
+  }
   if (answers.window || (backup && backup->root.window > Milliseconds(0))) return;
   open.push_back(
       {"no document contains the cluster's claim window; give the largest "
@@ -303,7 +273,9 @@ Status CheckLostTags(const Audit& audit, const RestoreCall& call, const RestoreA
 Status CheckSettings(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran) {
   Questions open;
   AskOfSettings(call, open);
+  AskOfShares(audit, call, open);
   AskOfForms(audit, call, open);
+  AskOfDefinitions(audit, call, open);
   return Ask(open, ran);
 }
 
@@ -312,7 +284,9 @@ Status CheckFactsSuffice(const Audit& audit, const RestoreCall& call, WallMs now
   Questions open;
   AskOfLostTags(audit, call, open);
   AskOfNames(audit, call, open);
+  AskOfShares(audit, call, open);
   AskOfForms(audit, call, open);
+  AskOfDefinitions(audit, call, open);
   AskOfNumbers(audit, call, now, open);
   AskOfHolders(audit, call, now, open);
   return Ask(open, ran);

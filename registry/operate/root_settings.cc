@@ -104,6 +104,7 @@ RootSettings SettingsOf(const ClusterMeta& meta, int64_t version, const ClusterS
           .ids_since = meta.ids_since,
           .lease_share = beside.LeaseShareUnder(meta),
           .window = beside.window,
+          .settings_version = beside.version,
           .era = meta.era,
           .version = version,
           .floor = meta.floor};
@@ -114,8 +115,11 @@ std::string FormatRootSettings(const RootSettings& settings) {
   for (const MachineId machine : settings.retired) {
     retired += Cat(retired.empty() ? "" : ",", machine.value());
   }
-  return JsonWriter()
-      .Text("uuid", settings.uuid)
+  JsonWriter write;
+  if (settings.settings_version != RootSettings::kNotRecorded) {
+    write.Number("settings_version", settings.settings_version);
+  }
+  return write.Text("uuid", settings.uuid)
       .Text("layout", settings.layout)
       .Number("rack_bits", settings.rack_bits)
       .Number("workers", settings.workers)
@@ -146,6 +150,7 @@ Result<RootSettings> ParseRootSettings(std::string_view json) {
       .Number("ids_since_ms", ids_since, 0, kRecordTimeMax.ms())
       .NumberIfAny("lease_share", settings.lease_share, 0, 100)
       .NumberIfAny("claim_window_ms", window, 0, ClusterSettings::kWindowMax.count())
+      .NumberIfAny("settings_version", settings.settings_version, INT64_MIN, INT64_MAX)
       .Text("era", era)
       .Number("root_version", settings.version, INT64_MIN)
       .Number("floor_ms", floor, 0, kRecordTimeMax.ms())

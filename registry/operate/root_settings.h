@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "common/base/status.h"
@@ -47,6 +48,8 @@ struct RootSettings {
   WallMs ids_since{};  // 0: not recorded
   int64_t lease_share = ClusterMeta::kLeaseShare;
   Milliseconds window = ClusterSettings::kUsualWindow;  // largest of a claim; 0: not recorded
+  // ClusterSettings::version, which orders shares within the era.
+  int64_t settings_version = kNotRecorded;
   Nonce era{};
   int64_t version = 0;  // of the root node, within the era
   WallMs floor{};
@@ -54,12 +57,15 @@ struct RootSettings {
   std::vector<ReservedIds> reserved{};  // in order
   std::vector<MachineId> retired{};     // in order; without the reserved ones
 
+  static constexpr int64_t kNotRecorded = INT64_MIN;
+
   // Adds a machine id by its record, unless it can be claimed. Call in order.
   void Add(MachineId machine, const SlotRecord& record);
 
   // Whether this is an earlier state than `other` of the same data.
   bool OlderThan(const RootSettings& other) const {
-    return uuid == other.uuid && era == other.era && version < other.version;
+    return uuid == other.uuid && era == other.era &&
+           std::tie(version, settings_version) < std::tie(other.version, other.settings_version);
   }
 
   // Returns the time that ids may have reached by `now`: after a restore, id clocks start at the

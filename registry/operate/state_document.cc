@@ -51,14 +51,13 @@ Status Add(const Backup& piece, Clusters& clusters) {
 Status AddCopy(const std::string& path, const std::string& uuid, Clusters& clusters) {
   Backup piece = Piece(uuid);
   if (path.ends_with(".root")) {
-    piece.root_taken = WrittenAt(path);
     FIRN_ASSIGN(piece.root, ReadRootSettings(path, uuid));
     piece.settings_known = true;
     return Add(piece, clusters);
   }
   FIRN_ASSIGN(const std::string text, ReadRegularFile(path, kKnownTagsBytesMax, O_NOFOLLOW));
   FIRN_ASSIGN(const KnownTags tags, ParseKnownTags(uuid, text));
-  piece.tags_known = true;
+  piece.tags_known = tags.complete && tags.tags.size() < kListedTagsMax;
   piece.taken = WrittenAt(path);
   for (const auto& [name, known] : tags.tags) {
     if (!known.node.tag.strategy.empty()) piece.tags.push_back(known.node);

@@ -12,6 +12,8 @@ namespace firn {
 namespace {
 
 constexpr std::string_view kTagsFirstWords = "firn tags 2 ";
+constexpr size_t kFormatAt = kTagsFirstWords.size() - 2;
+constexpr char kIncomplete = '3';  // the format of an incomplete list
 constexpr std::string_view kNoStrategy = "-";
 constexpr std::array<std::string_view, 3> kTagStates = {"fine", "unreadable", "lost"};
 
@@ -55,6 +57,7 @@ Status ParseTagLine(std::string_view line, KnownTags& tags) {
 
 std::string FormatKnownTags(const std::string& uuid, const KnownTags& tags) {
   std::string text(kTagsFirstWords);
+  if (!tags.complete) text[kFormatAt] = kIncomplete;
   text += uuid + " ";
   text += tags.default_strategy.empty() ? std::string(kNoStrategy) : tags.default_strategy;
   text += "\n";
@@ -69,7 +72,11 @@ std::string FormatKnownTags(const std::string& uuid, const KnownTags& tags) {
 Result<KnownTags> ParseKnownTags(const std::string& uuid, std::string_view text) {
   KnownTags tags;
   std::string_view line;
-  if (!TakeUpTo('\n', text, line) || !line.starts_with(kTagsFirstWords))
+  const bool has_line = TakeUpTo('\n', text, line);
+  std::string words(line.substr(0, kTagsFirstWords.size()));
+  tags.complete = words.size() <= kFormatAt || words[kFormatAt] != kIncomplete;
+  if (!tags.complete) words[kFormatAt] = kTagsFirstWords[kFormatAt];
+  if (!has_line || words != kTagsFirstWords)
     return Corrupt(Cat("its first line does not begin with '", kTagsFirstWords, "'"));
   line.remove_prefix(kTagsFirstWords.size());
   std::string_view whose;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
@@ -28,16 +29,20 @@ struct KnownTag {
 struct KnownTags {
   std::string default_strategy{};          // as ClusterMeta has it
   std::map<std::string, KnownTag> tags{};  // by name
+  bool complete = true;                    // false: the registry has more tags
 
   friend bool operator==(const KnownTags&, const KnownTags&) = default;
 };
+
+// A server reads this many of the registry's tags, and ignores all others.
+inline constexpr size_t kListedTagsMax = 10'000;
 
 // <stem>.<uuid>.tags in the state folder.
 inline constexpr size_t kKnownTagsBytesMax = 256 << 20;
 // The text that is kept of cluster `uuid`, and back. kCorrupt: it is another cluster's, or not
 // whole.
 //
-//     firn tags 2 <uuid> <default strategy, or ->
+//     firn tags 2 <uuid> <default strategy, or ->      (3: the list is incomplete)
 //     <encoded name> fine|unreadable|lost <the node's data>
 //     end <number of tags>
 std::string FormatKnownTags(const std::string& uuid, const KnownTags& tags);

@@ -344,11 +344,12 @@ void IssuingNode::Show(const KeeperTime& time) {
                          .misguessed = misguessed_,
                          .frozen = follower_.frozen(),
                          .tags_known = options_.given.has_value() || follower_.whole(),
+                         .tags_complete = follower_.complete(),
                          .root_trouble = follower_.root_trouble(),
                          .refused = follower_.refused(),
                          .outdated = follower_.outdated(),
                          .highest = follower_.highest(),
-                         .lost = follower_.lost()};
+                         .unserved = follower_.unserved()};
   ready_.Note(WhyNotReady(seen), time.clocks.boot);
   serving_.Note(WhyNotServing(seen), time.clocks.boot);
   if (!serving_.why_not()) owners_.EndStart();

@@ -87,8 +87,9 @@ struct IssuingNodeStatus {
   // The guessed layout was wrong, and no machine id has been held. The owner must replace this node
   // by one with the registry's settings.
   bool misguessed = false;
-  bool frozen = false;      // the cluster is frozen: no claims, no new ranges
-  bool tags_known = false;  // read from the registry or from the cache
+  bool frozen = false;         // the cluster is frozen: no claims, no new ranges
+  bool tags_known = false;     // read from the registry or from the cache
+  bool tags_complete = false;  // these are all of the cluster's tags
   // Why the registry's tags are ignored (TagFollower, rule 5a); empty if they are used.
   std::string root_trouble{};
   // Why a call without a tag would be refused; empty if it would be served. Equals why_not_serving
@@ -104,8 +105,8 @@ struct IssuingNodeStatus {
   std::shared_ptr<const OutdatedTags> outdated = std::make_shared<OutdatedTags>();
   // The highest ledger that this node has seen of each tag; never null.
   std::shared_ptr<const TagFollower::Ledgers> highest = std::make_shared<TagFollower::Ledgers>();
-  // The last known definitions of tags that the registry has lost; never null.
-  std::shared_ptr<const TagFollower::Definitions> lost =
+  // The last known definitions of tags that are lost or refused; never null.
+  std::shared_ptr<const TagFollower::Definitions> unserved =
       std::make_shared<TagFollower::Definitions>();
 };
 

@@ -118,7 +118,7 @@ void TagFollower::NoteRoot(const std::optional<Node>& node) {
 
 // Rule 5a.
 void TagFollower::Distrust() {
-  LogLost();
+  NoteUnserved();
   if (!whole_) return;  // UseCachedTags uses the cache later
   ServeTags();
   served_.RefuseDefault(root_.why_not());
@@ -147,9 +147,9 @@ TagFollower::Doubts TagFollower::FindDoubts() {
   }
   for (const auto& [name, known] : known_.tags) {
     const auto node = nodes.find(EncodeTagName(name));
-    const bool differs = node == nodes.end() ? known.state != KnownTag::State::kLost &&
-                                                   nodes.size() < FolderWatch::kNodesMax
-                                             : Judge(name, Parse(name, node->second.data)) != known;
+    const bool differs = node == nodes.end()
+                             ? known.state != KnownTag::State::kLost && !watch_.cut()
+                             : Judge(name, Parse(name, node->second.data)) != known;
     if (differs) doubts.tags.push_back(name);
   }
   return doubts;
@@ -159,12 +159,11 @@ void TagFollower::TakeAll() {
   KnownTags read = ReadAll();
   NoteLost(read);
   known_ = std::move(read);
-  LogLost();
   KeepThenServe();
 }
 
 KnownTags TagFollower::ReadAll() {
-  KnownTags read{.default_strategy = root_.meta()->default_strategy};
+  KnownTags read{.default_strategy = root_.meta()->default_strategy, .complete = !watch_.cut()};
   Ledgers seen;
   for (const auto& [component, node] : watch_.nodes()) {
     const Result<std::string> name = DecodeTagName(component);
@@ -250,7 +249,7 @@ void TagFollower::Forget(const std::string& name) {
 void TagFollower::NoteLost(KnownTags& read) {
   for (const auto& [name, before] : known_.tags) {
     if (read.tags.contains(name)) continue;
-    if (watch_.nodes().size() >= FolderWatch::kNodesMax) {  // the watch shows no more nodes
+    if (watch_.cut()) {
       read.tags[name] = before;
       continue;
     }
@@ -261,15 +260,15 @@ void TagFollower::NoteLost(KnownTags& read) {
   }
 }
 
-// Updates the lost definitions. If the root node is lost, all tags are.
-void TagFollower::LogLost() {
-  Definitions lost;
+// If the root node is lost, all tags are.
+void TagFollower::NoteUnserved() {
+  Definitions unserved;
   for (const auto& [name, known] : known_.tags) {
-    const bool defined = !known.node.tag.strategy.empty();
-    if ((root_.lost() || known.state == KnownTag::State::kLost) && defined)
-      lost.emplace(name, known.node.tag);
+    const bool refused = root_.lost() || served_.refuses(name);
+    const TagDefinition& tag = known.node.tag;
+    if (refused && !tag.strategy.empty()) unserved.emplace(name, tag);
   }
-  if (lost != *lost_) lost_ = std::make_shared<Definitions>(std::move(lost));
+  if (unserved != *unserved_) unserved_ = std::make_shared<Definitions>(std::move(unserved));
 }
 
 // --- cached definitions --------------------------------------------------------------------------
@@ -299,6 +298,7 @@ void TagFollower::OnLoaded(Result<KnownTags> kept) {
     }
     RaiseHighest(high);
     known_.tags.insert(kept_->tags.begin(), kept_->tags.end());
+    known_.complete = kept_->complete;
   } else if (kept.code() != Code::kNotFound) {
     LogWarning("state_unusable") << "the cached tag definitions cannot be used: " << kept.status();
   }
@@ -376,6 +376,7 @@ void TagFollower::ServeTags() {
       RefuseByCache(name, known.state);
     }
   }
+  NoteUnserved();
 }
 
 void TagFollower::RefuseByCache(const std::string& name, KnownTag::State state) {

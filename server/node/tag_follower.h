@@ -60,6 +60,8 @@ class TagFollower {
  public:
   using Ledgers = std::map<std::string, int64_t>;
 
+  static_assert(kListedTagsMax == FolderWatch::kNodesMax);
+
   // How long a start waits for the registry before it uses cached definitions.
   static constexpr Milliseconds kPatience{300};
   static constexpr Milliseconds kPatienceWithSession{5'000};
@@ -113,9 +115,10 @@ class TagFollower {
   // keep using the returned one.
   std::shared_ptr<const Ledgers> highest() const { return highest_; }
 
-  // Returns the last known definitions of lost tags (rule 5). A change creates a new object.
+  // Returns the last known definitions of tags that are lost (rule 5) or refused. A change creates
+  // a new object.
   using Definitions = std::map<std::string, TagDefinition>;
-  std::shared_ptr<const Definitions> lost() const { return lost_; }
+  std::shared_ptr<const Definitions> unserved() const { return unserved_; }
 
   // Records ledgers that this server has moved itself, before the watch reports them.
   void RaiseHighest(const Ledgers& higher);
@@ -141,6 +144,8 @@ class TagFollower {
 
   // Returns whether the definitions have been read, from the registry or from the cache.
   bool whole() const { return whole_; }
+  // Returns whether they are those of all tags.
+  bool complete() const { return whole_ && known_.complete; }
 
  private:
   // Returns false for a known tag whose node is missing, because it is lost (rule 5).
@@ -168,7 +173,7 @@ class TagFollower {
   bool IsDeleted(const std::string& name, const Result<TagNode>& tag) const;
   void Forget(const std::string& name);
   void NoteLost(KnownTags& read);
-  void LogLost();
+  void NoteUnserved();
   void LoadKept();
   void OnLoaded(Result<KnownTags> kept);
   void UseCachedTags();
@@ -203,7 +208,7 @@ class TagFollower {
   std::set<std::string> deleted_;  // deleted tags that have been forgotten
   ServedTags served_;
   std::shared_ptr<const Ledgers> highest_ = std::make_shared<Ledgers>();
-  std::shared_ptr<const Definitions> lost_ = std::make_shared<Definitions>();
+  std::shared_ptr<const Definitions> unserved_ = std::make_shared<Definitions>();
   std::optional<BootMs> began_{};
   BootMs now_;
   MetaWatch meta_;

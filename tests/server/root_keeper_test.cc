@@ -112,6 +112,24 @@ TEST_F(RootKeeperTest, ReadsTheClusterWhileServersStart) {
   EXPECT_TRUE(IsOnDisk(Settings()));
 }
 
+TEST_F(RootKeeperTest, AnOlderSettingsNodeReplacesNothing) {
+  const auto set = [this](int64_t share) {
+    const auto change = [share](ClusterSettings& settings) { settings.lease_share = share; };
+    ASSERT_TRUE(ChangeSettings(operator_, ReadMeta(operator_)->meta.era, change).ok());
+  };
+  set(20);
+  const MemoryTree::Image older = tree_.Save();
+  set(70);
+  Pass(kAMoment);
+  const RootSettings newer = Settings();
+  EXPECT_EQ(newer.lease_share, 70);
+  EXPECT_EQ(newer.settings_version, 1);
+  EXPECT_TRUE(IsOnDisk(newer));
+  tree_.Load(older);
+  Pass(2 * RootKeeper::kRereadMin + kAMoment);
+  EXPECT_EQ(Settings(), newer);
+}
+
 TEST_F(RootKeeperTest, AnOlderOrFrozenRootNodeReplacesNothing) {
   Pass(kAMoment);
   const MemoryTree::Image older = tree_.Save();

@@ -10,6 +10,7 @@
 #include "common/base/cat.h"
 #include "common/time/entropy.h"
 #include "registry/operate/backup.h"
+#include "registry/operate/restore_memory.h"
 
 namespace firn {
 namespace {
@@ -23,6 +24,7 @@ class History {
     now_.root.uuid = kMergedUuid;
     now_.root.layout = "firn";
     now_.root.workers = 4;
+    now_.root.settings_version = 0;
   }
 
   std::vector<Backup> Backups(size_t count) {
@@ -34,6 +36,9 @@ class History {
       now_.taken = time_ += Milliseconds(entropy_.Below(3));  // may be equal times
       now_.checksum = Cat("c", backups.size());
       backups.push_back(entropy_.Below(3) > 0 ? now_ : PartOf(now_));
+      if (entropy_.Below(4) == 0) {  // of an earlier version
+        backups.back().root.settings_version = RootSettings::kNotRecorded;
+      }
       if (entropy_.Below(3) > 0) continue;
       const size_t earlier = entropy_.Below(backups.size() + 1);
       now_ = earlier < backups.size() && IsWhole(backups[earlier]) ? backups[earlier] : first;
@@ -80,6 +85,7 @@ class History {
       case 3:
         root.ids_since = WallMs(1 + static_cast<int64_t>(entropy_.Below(100)));
         root.lease_share = static_cast<int64_t>(entropy_.Below(101));
+        ++root.settings_version;
         return;
       case 4:
         return Withdraw();
@@ -126,9 +132,14 @@ class History {
       now_.tags.insert(at, node);
       return;
     }
-    switch (entropy_.Below(4)) {
+    switch (entropy_.Below(5)) {
       case 0:
         at->tag.step = 1 + static_cast<int64_t>(entropy_.Below(1'000));
+        return;
+      case 3:
+        at->others = WithMade(at->others, "plan", static_cast<int64_t>(entropy_.Below(9)));
+        at->stand_in.store = "main";
+        at->stand_in.picked = static_cast<int64_t>(entropy_.Below(9));
         return;
       case 1:
         at->tag.start = std::max<int64_t>(at->tag.start.value_or(1),
@@ -155,6 +166,34 @@ Result<Backup> MergeAll(const std::vector<Backup>& backups) {
     if (merged.ok()) merged = MergeBackups(*merged, backup);
   }
   return merged;
+}
+
+// The shares and definitions that the merged backup contains.
+std::vector<ShareAsSeen> SharesIn(const Backup& backup) {
+  std::vector<ShareAsSeen> shares = backup.other_shares;
+  const RootSettings& root = backup.root;
+  shares.push_back({backup.root_era_began.value_or(root.era_began), root.era, root.settings_version,
+                    root.lease_share});
+  return shares;
+}
+bool HasDefinition(const Backup& backup, TagDefinition tag) {
+  tag.high = 0;
+  tag.start.reset();
+  return std::ranges::any_of(backup.DefinitionsOf(tag.name), [&tag](TagDefinition one) {
+    one.high = 0;
+    one.start.reset();
+    return one == tag;
+  });
+}
+
+// Returns whether the share of `one` is in the merged backup, or a later one is.
+bool HasShareOf(const Backup& one, const Backup& merged) {
+  const ShareAsSeen seen = SharesIn(one).back();
+  return std::ranges::any_of(SharesIn(merged), [&seen](const ShareAsSeen& kept) {
+    const bool later = seen.era == kept.era && seen.version != RootSettings::kNotRecorded &&
+                       seen.version < kept.version;
+    return kept == seen || kept.era_began > seen.era_began || later;
+  });
 }
 
 void ExpectAbove(const Backup& merged, const Backup& one) {
@@ -187,14 +226,22 @@ void ExpectAbove(const Backup& merged, const Backup& one) {
     ASSERT_NE(same, nullptr);
     EXPECT_GE(same->tag.NextBegin(), node.tag.NextBegin());
     EXPECT_GE(same->ledger_sum(), node.ledger_sum());
-    if (node.tag.MayHaveIssued()) {
-      EXPECT_EQ(FormOf(same->tag), FormOf(node.tag));
-    }
+    const std::vector<TagDefinition> all = merged.DefinitionsOf(node.tag.name);
+    const bool has_form = std::ranges::any_of(
+        all, [&](const TagDefinition& tag) { return FormOf(tag) == FormOf(node.tag); });
+    EXPECT_TRUE(has_form || !node.tag.MayHaveIssued());
+    // A definition is replaced only by one with a higher ledger, or with ids.
+    const bool is_last = std::ranges::all_of(all, [&](const TagDefinition& tag) {
+      return tag.MayHaveIssued() == node.tag.MayHaveIssued() &&
+             tag.high <= static_cast<int64_t>(node.ledger_sum());
+    });
+    EXPECT_TRUE(!is_last || HasDefinition(merged, node.tag)) << node.tag.name;
   }
+  EXPECT_TRUE(!one.settings_known || HasShareOf(one, merged));
 }
 
 TEST(BackupMergeTest, ContainsTheFactsOfEachBackupInAnyOrder) {
-  int merges = 0, conflicts = 0;
+  int merges = 0, shares = 0, definitions = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(Cat("seed ", seed));
     History history(seed);
@@ -211,11 +258,10 @@ TEST(BackupMergeTest, ContainsTheFactsOfEachBackupInAnyOrder) {
                                    : !other.ok() ? other
                                                  : MergeBackups(*one, *other);
     ASSERT_EQ(grouped.ok(), merged.ok()) << merged.status() << grouped.status();
-    if (!merged.ok()) {
-      ++conflicts;
-      continue;
-    }
+    ASSERT_TRUE(merged.ok()) << merged.status();
     ++merges;
+    shares += merged->other_shares.empty() ? 0 : 1;
+    definitions += merged->other_tags.empty() ? 0 : 1;
     ASSERT_EQ(*grouped, *merged);
     for (const Backup& backup : backups) {
       ExpectAbove(*merged, backup);
@@ -225,8 +271,9 @@ TEST(BackupMergeTest, ContainsTheFactsOfEachBackupInAnyOrder) {
     }
     if (HasFailure()) return;
   }
-  EXPECT_GT(merges, 100);
-  EXPECT_GT(conflicts, 5) << "two forms in which ids may exist";
+  EXPECT_GT(shares, 5) << "different shares of one version";
+  EXPECT_GT(definitions, 5) << "two definitions of one version, or forms in which ids may exist";
+  EXPECT_GT(merges, shares + 20);
 }
 
 // A copied folder, and the document of a disconnected server, have a later time without newer
@@ -246,9 +293,54 @@ TEST(BackupMergeTest, IgnoresALaterTimeWithoutNewerContents) {
   EXPECT_EQ(merged.tags.front().tag.step, 50);
   old.root.version = 3;
   old.tags.front().tag.high = 1'000;
+  fresh.composed = old.composed = true;
   const Backup tied = MergeBackups(fresh, old).value();
-  EXPECT_EQ(tied.root.lease_share, 20) << "the later of two equal states";
-  EXPECT_EQ(tied.tags.front().tag.step, 7);
+  EXPECT_EQ(tied.tags.size(), 1u);
+  ASSERT_EQ(tied.other_tags.size(), 1u) << "equal versions with different contents";
+  EXPECT_EQ(tied.tags[0].tag.step + tied.other_tags[0].tag.step, 57);
+  ASSERT_EQ(tied.other_shares.size(), 1u);
+  EXPECT_EQ(tied.root.lease_share + tied.other_shares[0].share, 90);
+  const Result<Backup> copied = ParseBackup(FormatBackup(tied));
+  ASSERT_TRUE(copied.ok()) << copied.status();
+  EXPECT_EQ(copied->tags, tied.tags);
+  EXPECT_EQ(copied->other_tags, tied.other_tags);
+  EXPECT_EQ(copied->other_shares, tied.other_shares);
+
+  fresh.root.settings_version = 2;
+  EXPECT_EQ(MergeBackups(fresh, old)->other_shares.size(), 1u) << "one version is not recorded";
+  old.root.settings_version = 1;
+  const Backup changed = MergeBackups(fresh, old).value();
+  EXPECT_EQ(changed.root.lease_share, 70);
+  EXPECT_TRUE(changed.other_shares.empty());
+  old.tags.front().tag.high = 1'001;
+  EXPECT_EQ(MergeBackups(fresh, old)->tags.front().tag.step, 7);
+  EXPECT_TRUE(MergeBackups(fresh, old)->other_tags.empty());
+}
+
+// The tag was re-created in another form while the server was stopped.
+TEST(BackupMergeTest, AServersDocumentKeepsBothFormsOfATag) {
+  Backup kept{.composed = true};
+  kept.root = {.uuid = kMergedUuid, .layout = "firn"};
+  kept.tags = {{.tag = {.name = "order", .strategy = "segment", .step = 7, .high = 900}},
+               {.tag = {.name = "user", .strategy = "segment", .text = "u{id}", .high = 500}}};
+  kept.bounds = {{MachineId(3), WallMs(7)}};
+  Backup known{.composed = true};
+  known.root = kept.root;
+  known.tags = {{.tag = {.name = "order", .strategy = "segment", .step = 50, .high = 900}},
+                {.tag = {.name = "user", .strategy = "segment", .high = 40}}};
+  const Backup both = AddKept(known, kept);
+  EXPECT_EQ(both.bounds, kept.bounds);
+  ASSERT_EQ(both.tags.size(), 2u);
+  EXPECT_EQ(both.tags[0].tag.step, 50) << "it has read the edit";
+  EXPECT_EQ(both.tags[1].tag.high, 500);
+  ASSERT_EQ(both.other_tags.size(), 1u);
+  EXPECT_NE(both.tags[1].tag.text, both.other_tags[0].tag.text);
+
+  known.root.default_strategy = "snowflake";
+  EXPECT_EQ(AddKept(known, kept).tags, both.tags) << "contradictory settings";
+  EXPECT_EQ(AddKept(known, kept).root.default_strategy, "snowflake");
+  kept.root.uuid[0] = '7';
+  EXPECT_EQ(AddKept(known, kept), known) << "another cluster";
 }
 
 TEST(BackupMergeTest, RefusesAnotherCluster) {

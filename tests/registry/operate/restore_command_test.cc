@@ -136,6 +136,39 @@ TEST_F(StateDocumentTest, ReportsMissingSettingsAndTags) {
   EXPECT_EQ(copied->reached, document->reached);
 }
 
+TEST_F(StateDocumentTest, AnIncompleteListOfTagsIsNotAllTags) {
+  KnownTags tags;
+  tags.tags["order"].node.tag = Segment("order", 5'001);
+  tags.complete = false;
+  const std::string name = "firn:7609:1." + std::string(kKeptUuid) + ".tags";
+  Write(name, FormatKnownTags(kKeptUuid, tags));
+  ASSERT_TRUE(Read().ok()) << Read().status();
+  EXPECT_FALSE(Read()->tags_known);
+  EXPECT_EQ(Read()->tags.size(), 1u);
+  // Earlier versions do not record it.
+  tags.complete = true;
+  for (size_t i = 1; i < kListedTagsMax; ++i) {
+    const std::string tag = Cat("tag", i);
+    tags.tags[tag].node.tag = Segment(tag, 1);
+  }
+  Write(name, FormatKnownTags(kKeptUuid, tags));
+  EXPECT_FALSE(Read()->tags_known);
+  tags.tags.erase("tag1");
+  Write(name, FormatKnownTags(kKeptUuid, tags));
+  EXPECT_TRUE(Read()->tags_known);
+}
+
+TEST_F(StateDocumentTest, TwoServersMayKnowATagInTwoForms) {
+  WriteTags("firn:7609:1", kKeptUuid, 5'001);
+  KnownTags others;
+  others.tags["order"].node.tag = Segment("order", 7'001);
+  others.tags["order"].node.tag.text = "n{id}";
+  Write("firn:7610:1." + std::string(kKeptUuid) + ".tags", FormatKnownTags(kKeptUuid, others));
+  ASSERT_TRUE(Read().ok()) << Read().status();
+  EXPECT_EQ(Read()->DefinitionsOf("order").size(), 2u);
+  EXPECT_EQ(Read()->Find("order")->tag.high, 7'001);
+}
+
 TEST_F(StateDocumentTest, ALaterReadingOfAFolderIsTheSameDocument) {
   WriteTags("firn:7609:1", kKeptUuid, 5'001);
   const std::string before = Read()->checksum;

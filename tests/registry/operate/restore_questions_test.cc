@@ -105,6 +105,49 @@ TEST(RestoreQuestionsTest, AsksForTheSettingsOfALostClusterThatNoDocumentContain
   EXPECT_EQ(told(), "");
 }
 
+TEST(RestoreQuestionsTest, AsksForTagsThatAnIncompleteListLacks) {
+  RestoreCall call{.is_lost = true};
+  const auto told = [&call] { return CheckSettings({}, call, {}).message(); };
+  call.ledgers.backup.emplace().tags = {SavedTag(LedgerTag("order", 5'001))};
+  EXPECT_EQ(told(), "");
+  call.ledgers.backup->tags_known = false;
+  EXPECT_THAT(told(), HasSubstr("none of them has a complete list"));
+  EXPECT_THAT(told(), HasSubstr("firn restore --registry= --set=tags=VALUE"));
+  call.answers.tags = {{.tag = LedgerTag("order", 0), .defined = false}};
+  EXPECT_NE(told(), "") << "a number of another tag";
+  call.answers.no_other_tags = true;
+  EXPECT_EQ(told(), "");
+}
+
+TEST(RestoreQuestionsTest, AsksForDefinitionsAndSharesOfWhichNoneIsKnownToBeLater) {
+  Audit audit = RestoredCluster().audit;
+  RestoreCall call{.is_lost = true};
+  const auto told = [&] { return CheckSettings(audit, call, {}).message(); };
+  Backup& backup = call.ledgers.backup.emplace();
+  backup.tags = {SavedTag(LedgerTag("order", 5'001))};
+  backup.other_tags = backup.tags;
+  backup.other_tags.front().tag.step = 70;
+  EXPECT_THAT(told(),
+              HasSubstr("different definitions of tag 'order', and none of them is known to "
+                        "be the latest; step=50 or step=70;"));
+  EXPECT_THAT(told(), HasSubstr("--set=order.strategy=segment --set=order.step=VALUE "
+                                "--set=order.step_max=400"));
+  audit.tags = {LedgerTag("order", 1)};
+  EXPECT_EQ(told(), "") << "the registry has the definition";
+  backup.other_tags.front().tag.text = "n{id}";
+  EXPECT_THAT(told(), HasSubstr("a document has tag 'order' in another form than the registry"));
+  audit.tags.clear();
+  EXPECT_THAT(told(), HasSubstr("; text= or text=n{id}"));
+  for (const TagNode& node : {backup.tags.front(), backup.other_tags.front()}) {
+    call.answers.tags = {{node.tag}};
+    EXPECT_EQ(told(), "") << "either form may count";
+  }
+  backup.other_shares = {{.share = 70}};
+  EXPECT_THAT(told(), HasSubstr("50 or 70 % of the machine ids"));
+  call.answers.lease_share = 70;
+  EXPECT_EQ(told(), "");
+}
+
 TEST(RestoreQuestionsTest, AsksForTheFloorIfAHolderIsSilentAndNoDocumentContainsIt) {
   Audit audit = RestoredCluster().audit;
   RestoreCall call;

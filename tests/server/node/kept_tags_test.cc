@@ -160,16 +160,52 @@ TEST_F(KeptTagsTest, ReportsALostTagAsItWasKnown) {
   order.text = "n{id}";
   ASSERT_TRUE(store_.Create(order).ok());
   Pass(Milliseconds(200));
-  EXPECT_TRUE(follower_->lost()->empty());
+  EXPECT_TRUE(follower_->unserved()->empty());
   EraseNode("order");
   Start();
   Pass(Milliseconds(200));
-  ASSERT_TRUE(follower_->lost()->contains("order"));
-  EXPECT_EQ(follower_->lost()->at("order").text, "n{id}");
+  ASSERT_TRUE(follower_->unserved()->contains("order"));
+  EXPECT_EQ(follower_->unserved()->at("order").text, "n{id}");
   EXPECT_FALSE(follower_->highest()->contains("order")) << "its ledger was not cached";
   ASSERT_TRUE(store_.Create(order).ok());
   Pass(Milliseconds(200));
-  EXPECT_TRUE(follower_->lost()->empty());
+  EXPECT_TRUE(follower_->unserved()->empty());
+}
+
+TEST_F(KeptTagsTest, KnowsTheDefinitionOfATagThatItHasNeverServed) {
+  TagDefinition order = Tag("order", "segment");
+  order.disabled = true;
+  ASSERT_TRUE(store_.Create(order).ok());
+  unservable_ = [](const TagDefinition& tag) { return tag.name == "user"; };
+  ASSERT_TRUE(store_.Create(Tag("user", "segment")).ok());
+  Pass(Milliseconds(200));
+  EXPECT_TRUE(follower_->unserved()->contains("order"));
+  EXPECT_TRUE(follower_->unserved()->contains("user"));
+  EXPECT_FALSE(follower_->unserved()->contains("default"));
+}
+
+TEST_F(KeptTagsTest, RecordsThatTheRegistryHasMoreTagsThanItReads) {
+  const std::string data = *WriteTagNode({.tag = Tag("order", "segment")});
+  std::vector<Write> writes;
+  for (size_t i = 0; i < kListedTagsMax; ++i) {  // besides the tag `default`
+    const std::string path = TagPath("tag" + std::to_string(10'000 + i));
+    writes.push_back(Write::Create(path, data, Lifetime::kPersistent));
+    if (writes.size() < 100) continue;
+    ASSERT_TRUE(operator_.Multi(std::exchange(writes, {})).status.ok());
+  }
+  Pass(Milliseconds(500));
+  EXPECT_TRUE(follower_->whole());
+  EXPECT_FALSE(follower_->complete());
+  EXPECT_FALSE(ParseKnownTags(UuidOf(), memory_.files[UuidOf()])->complete);
+  Start(/*away=*/true);
+  Pass(Milliseconds(500));
+  EXPECT_TRUE(follower_->whole());
+  EXPECT_FALSE(follower_->complete()) << "according to the cache";
+  Start();
+  EraseNode("tag10000");
+  Pass(Milliseconds(500));
+  EXPECT_TRUE(follower_->complete());
+  EXPECT_TRUE(ParseKnownTags(UuidOf(), memory_.files[UuidOf()])->complete);
 }
 
 TEST_F(KeptTagsTest, IgnoresCachedTagsOfAnotherCluster) {

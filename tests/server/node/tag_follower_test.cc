@@ -99,7 +99,7 @@ TEST_F(TagFollowerTest, ADeletedTagIsUnknownAndMayReturnInAnotherForm) {
   ASSERT_TRUE(store_.Delete("order").ok());
   Pass(Milliseconds(200));
   EXPECT_EQ(Ask("order"), "unknown");
-  EXPECT_TRUE(follower_->lost()->empty());
+  EXPECT_TRUE(follower_->unserved()->empty());
 
   ASSERT_TRUE(store_.Create(Tag("order", "snowflake")).ok());
   Pass(Milliseconds(200));
@@ -137,7 +137,7 @@ TEST_F(TagFollowerTest, AUsedTagMarkedAsDeletedIsLost) {
   ASSERT_TRUE(operator_.Connect(Milliseconds(1000)).ok());
   Pass(Milliseconds(2'000));
   EXPECT_NE(Ask("order").find("data were lost"), std::string::npos) << Ask("order");
-  EXPECT_TRUE(follower_->lost()->contains("order"));
+  EXPECT_TRUE(follower_->unserved()->contains("order"));
 }
 
 TEST_F(TagFollowerTest, NoTagIsServedOrUnknownBeforeTheDefinitionsAreRead) {
@@ -247,7 +247,7 @@ class LostRootTest : public TagFollowerRig {
     const auto refused = follower_->refused();
     EXPECT_EQ(FaultOf("order"), "no_root");
     EXPECT_FALSE(refused->contains("default"));
-    EXPECT_TRUE(follower_->lost()->contains("order"));
+    EXPECT_TRUE(follower_->unserved()->contains("order"));
     EXPECT_EQ(memory_.files[uuid_].find(" lost "), std::string::npos) << memory_.files[uuid_];
   }
 
@@ -256,7 +256,7 @@ class LostRootTest : public TagFollowerRig {
     EXPECT_EQ(Ask("order"), "issued");
     EXPECT_EQ(Ask("never heard of"), "issued");
     EXPECT_TRUE(follower_->refused()->empty());
-    EXPECT_TRUE(follower_->lost()->empty());
+    EXPECT_TRUE(follower_->unserved()->empty());
   }
 
   std::string uuid_;
@@ -393,7 +393,7 @@ TEST_F(TagFollowerTest, ATagDeletedWhileTheServerWasStoppedIsNotReportedAsMissin
   Pass(Milliseconds(500));
   EXPECT_TRUE(remembered.empty());
   EXPECT_TRUE(missing.empty());
-  EXPECT_FALSE(follower_->lost()->contains("unused"));
+  EXPECT_FALSE(follower_->unserved()->contains("unused"));
 }
 
 }  // namespace
