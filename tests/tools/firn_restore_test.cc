@@ -331,12 +331,13 @@ TEST_F(FirnRestoreTest, ReportsAndRepairsDamagedFiles) {
 TEST_F(FirnRestoreTest, UsesBoundsFromTheCommandLine) {
   const int64_t hour_ahead = SystemClock().Wall().ms() + 3'600'000;
   const int64_t year_ahead = hour_ahead + int64_t{365} * 86'400'000;
-  const Json restored = FirnJson(
-      {"restore", "--set=workers=4", "--layout=firn", "--set=floor=" + std::to_string(year_ahead),
-       "--set=floor=" + FormatRfc3339(WallMs(hour_ahead))},
-      1);
-  EXPECT_EQ(restored.at("floor_ms"), hour_ahead + 3 * 600'000);
-  EXPECT_EQ(restored.at("ignored_bounds_ms"), Json::array({year_ahead}));
+  std::vector<std::string> command{"restore", "--set=workers=4", "--layout=firn",
+                                   "--set=floor=" + FormatRfc3339(WallMs(hour_ahead))};
+  EXPECT_EQ(FirnJson(command).at("floor_ms"), hour_ahead + 3 * 600'000);
+  command.push_back("--set=floor=" + std::to_string(year_ahead));
+  const Finished refused = Firn(command);
+  EXPECT_EQ(refused.exit_code, 2) << refused.err;
+  EXPECT_NE(refused.err.find("more than 30 days ahead"), std::string::npos) << refused.err;
 }
 
 struct ReportedSkew {

@@ -16,6 +16,8 @@ namespace firn {
 namespace {
 
 constexpr Milliseconds kSkewMost{int64_t{366} * 86'400'000};
+// LeadOf takes a lead of more than 31 days for an error, and a restore adds three claim windows.
+constexpr Milliseconds kFloorAheadMax = std::chrono::days(30);
 
 Result<WallMs> IdsSinceOf(const std::string& text) {
   if (text.empty()) return WallMs();
@@ -138,6 +140,23 @@ Status CheckSameCluster(const Audit& audit, const RestoreFacts& facts, const std
                       from.empty() ? "" : Cat("; ", from, " is a backup of cluster ", facts.uuid)));
 }
 
+// An earlier version may have stored a floor beyond the limit: it is ignored as a wrong bound.
+Status AddFloors(const std::vector<WallMs>& floors, const Audit& audit, RestoreFacts& facts) {
+  RestoreAnswers used;
+  if (audit.unfinished) used = ParseAnswers(audit.unfinished->Answers()).value_or({});
+  for (const WallMs floor : floors) {
+    if (floor - facts.now <= kFloorAheadMax) {
+      facts.floor = std::max(facts.floor, floor);
+    } else if (std::ranges::count(used.floors, floor) > 0) {
+      facts.bounds.push_back({floor});
+    } else {
+      return Invalid(Cat("--set=floor=", FormatRfc3339(floor),
+                         " is more than 30 days ahead of the clock; give the highest time in ids"));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 bool RestoreOptions::IsGiven(std::string_view flag) const {
@@ -223,7 +242,7 @@ Result<RestoreFacts> GatherFacts(const RestoreOptions& options, const Audit& aud
       .ids_since = options.ids_since,
       .lease_share = answers.lease_share,
       .workers = answers.workers};
-  for (const WallMs floor : answers.floors) facts.bounds.push_back({floor});
+  FIRN_TRY(AddFloors(answers.floors, audit, facts));
   FIRN_TRY(CheckSameCluster(audit, facts, FromOf(options)));
   const bool others = !facts.uuid.empty() && audit.meta && audit.meta->uuid != facts.uuid;
   const bool has_layout = (backup && !backup->root.layout.empty()) || options.IsGiven("layout");

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "registry/claim/claim_options.h"
 #include "registry/operate/backup.h"
 #include "tests/registry/operate/restore_fixture.h"
 
@@ -88,6 +89,37 @@ TEST_F(RestoreRunTest, ChangesNothingInADryRunOrWithoutNewFacts) {
   const WallMs floor = Meta().meta.floor;
   EXPECT_EQ(Run(options).value().kind, Kind::kNothingNew);
   EXPECT_EQ(Meta().meta.floor, floor);
+}
+
+// After many restores, ids are three days ahead of all clocks, and only the operator knows it.
+TEST_F(RestoreRunTest, AnAnswerMayRaiseTheFloorByMoreThanADay) {
+  const WallMs ahead = kRestoreTime + 3 * kPoisonAhead;
+  RestoreOptions options = With({"--set=floor=" + std::to_string(ahead.ms())});
+  const auto outcome = Run(options);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_TRUE(outcome->report.ignored.empty());
+  EXPECT_GE(Meta().meta.floor, ahead + 3 * kWindow);
+  EXPECT_EQ(Run(options).value().kind, Kind::kNothingNew);
+  const uint64_t before = tree_.digest();
+  RestoreOptions far = With({"--set=floor=" + std::to_string((ahead + 30 * kPoisonAhead).ms())});
+  const auto refused = Run(far);
+  EXPECT_EQ(refused.code(), Code::kInvalid);
+  EXPECT_NE(refused.status().message().find("more than 30 days ahead"), std::string::npos);
+  EXPECT_EQ(tree_.digest(), before);
+}
+
+TEST_F(RestoreRunTest, IgnoresAnImplausibleFloorOfAnUnfinishedRun) {
+  const WallMs far = kRestoreTime + 40 * kPoisonAhead;
+  RestoreFacts facts = Facts();
+  facts.memory.flags = {"--set=floor=" + std::to_string(far.ms())};
+  AsOperator([&](BlockingCoordinator& registry) {
+    ASSERT_TRUE(FreezeForRestore(registry, facts, entropy_).ok());
+  });
+  RestoreOptions options;
+  const auto outcome = Run(options);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->report.ignored.size(), 1u);
+  EXPECT_LT(Meta().meta.floor, far);
 }
 
 TEST(RestoreOptionsTest, KeepsTheDefaultsOfOtherFlagsAndNamesInvalidOnes) {

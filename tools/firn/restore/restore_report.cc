@@ -120,14 +120,15 @@ void PrintKnown(const Audit& audit, const RestoreCall& call, const RestoreFacts&
                 const RestoreReport& report, Output& output) {
   output.text +=
       Cat("considered besides the registry's records: ", audit.providers.size(),
-          " running servers, ", facts.bounds.size(), " bounds of servers, answers and documents\n");
+          " running servers, ", facts.bounds.size(), " bounds of servers and documents\n");
   if (const std::optional<Backup>& backup = call.ledgers.backup) {
     output.text += Cat("backup of ", FormatRfc3339(backup->taken), ", cluster ", backup->root.uuid,
                        ", ", backup->tags.size(), " tags\n");
   }
   if (facts.floor - facts.now > kPoisonAhead) {
-    output.text += Cat("WARNING: by a document, ids have come up to ", FormatRfc3339(facts.floor),
-                       ", more than a day ahead; new ids begin above it\n");
+    output.text +=
+        Cat("WARNING: by a document or an answer, ids have come up to ", FormatRfc3339(facts.floor),
+            ", more than a day ahead; new ids begin above it\n");
   }
   const auto silent = SilentHolders(audit, call.ledgers.documents, facts.now);
   if (!silent.empty()) {
