@@ -65,8 +65,9 @@ Status Auditor::ReadRoot() {
     FIRN_ASSIGN(RestoreMemoryAsRead left, ReadRestoreMemory(registry_, meta));
     audit_.unfinished = std::move(left.memory);
   }
-  // Each restore moves the ids further ahead of the clocks.
-  if (meta.floor - now_ - audit_.Lead() > kPoisonAhead) {
+  // Each restore moves the ids further ahead of the clocks. An unfinished one may have set a floor.
+  const Milliseconds lead = std::max(audit_.Lead(), LeadOf(meta.floor, audit_.era_began));
+  if (meta.floor - now_ - lead > kPoisonAhead) {
     Fault(
         Urgency::kRefused, "the floor is more than a day ahead",
         "correct the clocks of this host and of the registry; if they are right, see the runbook");

@@ -68,6 +68,20 @@ TEST_F(AuditTimeTest, ReportsWhenTheClocksShowThatAMachineIdIsFree) {
   EXPECT_THAT(Read().Faults(), ElementsAre(HasSubstr("it is free from 2025-06-15T15:06:40.001Z")));
 }
 
+// An unfinished restore has set its floor. It stores the lead of the eras before.
+TEST_F(AuditTimeTest, TheFloorOfAnUnfinishedRestoreIsNoFault) {
+  LiftFloor(kFloor);
+  SetMeta([](ClusterMeta& meta) {
+    meta.frozen = true;
+    meta.reason = "the cluster is being restored";
+  });
+  Put(kRestorePath, FormatRestoreMemory({.plan = "p"}, Meta().era));
+  const Audit audit = Read();
+  ASSERT_TRUE(audit.unfinished);
+  EXPECT_EQ(audit.Lead(), Milliseconds(0));
+  EXPECT_THAT(audit.Faults(), ElementsAre(HasSubstr("the cluster is frozen")));
+}
+
 // The registry's clock was two days ahead during the restore.
 TEST_F(AuditTimeTest, AFloorOfAWrongClockIsAFault) {
   clock_.Advance(2 * kADay);
