@@ -57,7 +57,7 @@ Status AddCopy(const std::string& path, const std::string& uuid, Clusters& clust
   }
   FIRN_ASSIGN(const std::string text, ReadRegularFile(path, kKnownTagsBytesMax, O_NOFOLLOW));
   FIRN_ASSIGN(const KnownTags tags, ParseKnownTags(uuid, text));
-  piece.tags_known = tags.complete && tags.tags.size() < kListedTagsMax;
+  piece.tags_known = tags.complete;
   piece.taken = WrittenAt(path);
   for (const auto& [name, known] : tags.tags) {
     if (!known.node.tag.strategy.empty()) piece.tags.push_back(known.node);

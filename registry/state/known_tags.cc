@@ -57,7 +57,8 @@ Status ParseTagLine(std::string_view line, KnownTags& tags) {
 
 std::string FormatKnownTags(const std::string& uuid, const KnownTags& tags) {
   std::string text(kTagsFirstWords);
-  if (!tags.complete) text[kFormatAt] = kIncomplete;
+  // Version 0.1.0 cannot read this format, and needs none for a list of this length.
+  if (!tags.complete && tags.tags.size() < kListedTagsMax) text[kFormatAt] = kIncomplete;
   text += uuid + " ";
   text += tags.default_strategy.empty() ? std::string(kNoStrategy) : tags.default_strategy;
   text += "\n";
@@ -85,7 +86,10 @@ Result<KnownTags> ParseKnownTags(const std::string& uuid, std::string_view text)
   if (!IsDefaultStrategy(tags.default_strategy))
     return Corrupt(Cat("its default strategy ", Quoted(line), " is unknown"));
   while (TakeUpTo('\n', text, line)) {
-    if (line == Cat("end ", tags.tags.size()) && text.empty()) return tags;
+    if (line == Cat("end ", tags.tags.size()) && text.empty()) {
+      tags.complete &= tags.tags.size() < kListedTagsMax;
+      return tags;
+    }
     FIRN_TRY(ParseTagLine(line, tags));
   }
   return Corrupt("its last line is missing or does not match the number of tags");

@@ -45,6 +45,8 @@ inline constexpr size_t kKnownTagsBytesMax = 256 << 20;
 //     firn tags 2 <uuid> <default strategy, or ->      (3: the list is incomplete)
 //     <encoded name> fine|unreadable|lost <the node's data>
 //     end <number of tags>
+//
+// A list of kListedTagsMax tags or more counts as incomplete in either format.
 std::string FormatKnownTags(const std::string& uuid, const KnownTags& tags);
 Result<KnownTags> ParseKnownTags(const std::string& uuid, std::string_view text);
 

@@ -205,7 +205,27 @@ TEST_F(KeptTagsTest, RecordsThatTheRegistryHasMoreTagsThanItReads) {
   EraseNode("tag10000");
   Pass(Milliseconds(500));
   EXPECT_TRUE(follower_->complete());
-  EXPECT_TRUE(ParseKnownTags(UuidOf(), memory_.files[UuidOf()])->complete);
+  EXPECT_TRUE(memory_.files[UuidOf()].starts_with("firn tags 2 ")) << "version 0.1.0 reads it";
+}
+
+TEST(KeptTagsFile, ALongListIsIncompleteInTheFormatOfEarlierVersions) {
+  const std::string uuid = "6f9619ff-8b86-4d11-b42d-00c04fc964ff";
+  KnownTags tags;
+  for (size_t i = 1; i < kListedTagsMax; ++i) {
+    const std::string name = "tag" + std::to_string(i);
+    tags.tags[name].node.tag = {.name = name, .strategy = "segment"};
+  }
+  EXPECT_TRUE(ParseKnownTags(uuid, FormatKnownTags(uuid, tags))->complete);
+  tags.complete = false;
+  EXPECT_TRUE(FormatKnownTags(uuid, tags).starts_with("firn tags 3 "));
+  EXPECT_FALSE(ParseKnownTags(uuid, FormatKnownTags(uuid, tags))->complete);
+  tags.tags["last"].node.tag = {.name = "last", .strategy = "segment"};
+  for (const bool complete : {false, true}) {
+    tags.complete = complete;
+    const std::string text = FormatKnownTags(uuid, tags);
+    EXPECT_TRUE(text.starts_with("firn tags 2 "));
+    EXPECT_FALSE(ParseKnownTags(uuid, text)->complete);
+  }
 }
 
 TEST_F(KeptTagsTest, IgnoresCachedTagsOfAnotherCluster) {
