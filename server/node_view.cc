@@ -251,12 +251,14 @@ std::string NodeView::knowledge() const {
   const IssuingNodeStatus status = node_.status();
   const auto root = root_.settings();
   const auto kept = root_.kept();
+  // A server that has read no list of tags knows only those of its state folder.
+  const bool kept_list = kept->tags_known && kept->root.uuid == status.claim.uuid;
   Backup known{.cluster = options_.place.registry,
                .taken = clock_.Wall(),
                .composed = true,
                .reached = {lease_bound_()},
                .settings_known = root != nullptr && root->uuid == status.claim.uuid,
-               .tags_known = status.tags_complete,
+               .tags_known = status.tags_known ? status.tags_complete : kept_list,
                .checksum = kept->checksum};
   if (known.settings_known) known.root = *root;
   known.root.uuid = status.claim.uuid;

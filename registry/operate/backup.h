@@ -83,6 +83,7 @@ Result<Backup> ParseBackup(std::string_view text);
 //  * Ledgers, bounds, floor, claim window and the number of machine ids: the highest.
 //  * The time since which ids are issued: the earliest.
 //  * Tags, and retired and reserved machine ids: all.
+//  * The list of tags is complete if one is, and none is incomplete: that one may be later.
 //  * A tag's definition: each form in which ids of it may exist, otherwise each form. In each form,
 //    the definition with the highest ledger, because a ledger only rises.
 //  * The share of machine ids for leases: the last version of the last era. Versions that are not

@@ -113,6 +113,9 @@ RootSettings JoinRoots(const RootSettings& newer, const RootSettings& older) {
   return joined;
 }
 
+// Returns whether the list of tags is incomplete. A list that is missing only adds no tags.
+bool HasCutList(const Backup& backup) { return !backup.tags_known && !backup.tags.empty(); }
+
 // --- tags ----------------------------------------------------------------------------------------
 
 // A definition of a tag. Its node has the sum of its ledger as `high`, and no start.
@@ -223,6 +226,7 @@ Backup AddKept(Backup known, Backup kept) {
     const TagNode* const now = known.Find(node.tag.name);
     return now != nullptr && FormOf(now->tag) == FormOf(node.tag) ? now : nullptr;
   };
+  if (HasCutList(known)) kept.tags_known = false;
   std::erase_if(kept.other_tags, present);
   std::set<std::string> replaced;
   for (TagNode& node : kept.tags) {
@@ -257,7 +261,7 @@ Result<Backup> MergeBackups(const Backup& a, const Backup& b) {
   merged.composed = a.composed && b.composed;
   merged.reached.clear();
   std::ranges::set_union(a.reached, b.reached, std::back_inserter(merged.reached));
-  merged.tags_known = a.tags_known || b.tags_known;
+  merged.tags_known = (a.tags_known || b.tags_known) && !HasCutList(a) && !HasCutList(b);
   std::map<MachineId, WallMs> bounds(a.bounds.begin(), a.bounds.end());
   for (const auto& [machine, bound] : b.bounds) {
     WallMs& highest = bounds[machine];

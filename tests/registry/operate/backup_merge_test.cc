@@ -343,6 +343,22 @@ TEST(BackupMergeTest, AServersDocumentKeepsBothFormsOfATag) {
   EXPECT_EQ(AddKept(known, kept), known) << "another cluster";
 }
 
+// The cluster may have got more tags than a server reads, after another server had stopped.
+TEST(BackupMergeTest, AnIncompleteListOfTagsMakesACompleteOneUnreliable) {
+  Backup whole{.composed = true};
+  whole.root = {.uuid = kMergedUuid, .layout = "firn"};
+  whole.tags = {{.tag = {.name = "order", .strategy = "segment"}}};
+  Backup cut = whole, settings = whole;
+  cut.tags_known = settings.tags_known = false;
+  settings.tags.clear();
+  EXPECT_TRUE(MergeBackups(whole, settings)->tags_known);
+  EXPECT_FALSE(MergeBackups(whole, cut)->tags_known);
+  EXPECT_FALSE(MergeBackups(cut, whole)->tags_known);
+  EXPECT_FALSE(AddKept(cut, whole).tags_known);
+  EXPECT_FALSE(AddKept(cut, settings).tags_known);
+  EXPECT_TRUE(AddKept(whole, settings).tags_known);
+}
+
 TEST(BackupMergeTest, RefusesAnotherCluster) {
   History history(1);
   const std::vector<Backup> backups = history.Backups(2);
