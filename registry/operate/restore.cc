@@ -24,10 +24,6 @@ constexpr char kBeingRestored[] = "the cluster is being restored";
 // text is part of the registry's format: the command of version 0.1 compares it.
 constexpr char kBeingRecreated[] = "the cluster is being made anew";
 
-bool IsBeingMade(const ClusterMeta& meta) {
-  return meta.frozen && (meta.reason == kBeingMade || meta.reason == kBeingRecreated);
-}
-
 EraWrites Remember(const RestoreMemory& memory, bool exists) {
   return [memory, exists](const Nonce& era) {
     const std::string text = FormatRestoreMemory(memory, era);
@@ -294,6 +290,10 @@ Status TakeSlots(BlockingCoordinator& registry, const Nonce& era, const RackSpli
 }
 
 }  // namespace
+
+bool IsBeingMade(const ClusterMeta& meta) {
+  return meta.frozen && (meta.reason == kBeingMade || meta.reason == kBeingRecreated);
+}
 
 Status FreezeForRestore(BlockingCoordinator& registry, const RestoreFacts& facts,
                         Entropy& entropy) {

@@ -35,7 +35,7 @@ struct RestoreFacts {
   // most a window ahead of the holder's id clock.
   Milliseconds skew_max{10'000};
   Milliseconds clock_skew_max{10'000};  // maximum difference between `now` and the registry's clock
-  WallMs floor{};  // the time that ids may have reached, by the documents' floors; certain
+  WallMs floor{};  // the time that ids may have reached, by documents and answers; certain
   std::vector<ReportedBound> bounds{};  // reported by running servers
   std::vector<MachineId> retired{};     // to retire
   std::vector<ReservedIds> reserved{};  // for other systems; records are created for them
@@ -83,6 +83,9 @@ struct RestoreReport {
   std::vector<ReportedBound> ignored{};  // implausible: more than a day ahead
   std::vector<std::string> repaired{};   // paths of damaged nodes that were emptied or removed
 };
+
+// Returns whether the root node is new: `firn init` or a restore has not completed it.
+bool IsBeingMade(const ClusterMeta& meta);
 
 // Does the first step of RestoreCluster: freezes the cluster, or creates its root node frozen, so
 // that running servers can announce themselves and report their bounds and ledgers. Call

@@ -308,8 +308,8 @@ void AskOfDefinitions(const Audit& audit, const RestoreCall& call, Questions& op
 
 void AskOfShares(const Audit& audit, const RestoreCall& call, Questions& open) {
   const std::optional<Backup>& backup = call.ledgers.backup;
-  const bool remakes = call.is_lost || (audit.meta && audit.meta->frozen);
-  if (!remakes || !backup || call.answers.lease_share) return;
+  const bool remakes = audit.meta && IsBeingMade(*audit.meta);
+  if ((!call.is_lost && !remakes) || !backup || call.answers.lease_share) return;
   std::set<int64_t> shares{backup->root.lease_share};
   for (const ShareAsSeen& seen : backup->other_shares) shares.insert(seen.share);
   if (shares.size() < 2) return;

@@ -124,7 +124,7 @@ using Questions = std::vector<Question>;
 void AskOfForms(const Audit& audit, const RestoreCall& call, Questions& open);
 // Asks for tags that the restore would define by documents that differ.
 void AskOfDefinitions(const Audit& audit, const RestoreCall& call, Questions& open);
-// Likewise for the share of machine ids for leases.
+// Likewise for the share of machine ids for leases, which only a new root node gets.
 void AskOfShares(const Audit& audit, const RestoreCall& call, Questions& open);
 
 // The questions of a restore. Each function returns kConflict if only an operator can know the
@@ -160,7 +160,8 @@ Status CheckFactsSuffice(const Audit& audit, const RestoreCall& call, WallMs now
 Status CheckLostTags(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran);
 
 // Returns the bounds ahead of `now` in documents that no running server reports. A bound of a lease
-// is compared by its time only, since servers report leases without their machine ids.
+// is compared by its time only, since servers report leases without their machine ids. Leaves out
+// implausible bounds, unless no document shows how far ids are ahead of the clock.
 std::vector<ReportedBound> SilentHolders(const Audit& audit, const std::vector<Backup>& documents,
                                          WallMs now);
 

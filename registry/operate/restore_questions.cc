@@ -152,15 +152,19 @@ void AskOfSettings(const RestoreCall& call, Questions& open) {
     if (!answers.reserved) settings.answers.emplace_back("reserve=VALUE");
   }
   const bool defines = std::ranges::any_of(answers.tags, &GivenTag::defined);
-  const bool has_tags = (backup && backup->tags_known) || defines || answers.no_other_tags;
-  if (!has_tags && (!backup || backup->tags.empty())) settings.answers.emplace_back("tags=VALUE");
+  const bool has_list = answers.no_other_tags || (backup && backup->tags_known) ||
+                        std::ranges::any_of(call.ledgers.documents, [](const Backup& document) {
+                          return !document.composed && document.tags.size() >= kListedTagsMax;
+                        });
+  const bool has_tags = backup && !backup->tags.empty();
+  if (!has_list && !has_tags && !defines) settings.answers.emplace_back("tags=VALUE");
   if (!settings.answers.empty()) open.push_back(std::move(settings));
-  if (!has_tags && backup && !backup->tags.empty()) {
+  if (!has_list && has_tags) {
     open.push_back(
         {Cat("the documents contain ", backup->tags.size(),
-             " tags, and none of them has a complete list (a server reads at most ", kListedTagsMax,
-             " tags); add --from with a backup, define each other tag, or "
-             "say that there was none"),
+             " tags, and a server's list is incomplete (a server reads at most ", kListedTagsMax,
+             " tags); add --from with a backup of the registry that has more, or define each "
+             "other tag and say that there was no other one with tags=none"),
          {"tags=VALUE"}});
   }
   if (answers.window || (backup && backup->root.window > Milliseconds(0))) return;
@@ -297,13 +301,15 @@ std::vector<ReportedBound> SilentHolders(const Audit& audit, const std::vector<B
   std::vector<ReportedBound> silent;
   WallMs highest = audit.HighestTimeAt(now);
   for (const Backup& document : documents) highest = std::max(highest, document.root.IdsBy(now));
+  const bool lead_known = std::ranges::any_of(documents, &Backup::settings_known);
   const auto take = [&](const ReportedBound& held) {
     const auto reports = [&held](const AuditedProvider& server) {
       const ProviderReport& report = server.report;
       return (held.machine && report.BoundOf(*held.machine)) || report.lease_bound >= held.bound;
     };
-    const bool ahead = held.bound > now && held.bound - highest <= kPoisonAhead;
-    if (ahead && !std::ranges::any_of(audit.providers, reports)) silent.push_back(held);
+    const bool plausible = !lead_known || held.bound - highest <= kPoisonAhead;
+    if (held.bound > now && plausible && !std::ranges::any_of(audit.providers, reports))
+      silent.push_back(held);
   };
   for (const Backup& document : documents) {
     for (const auto& [machine, bound] : document.bounds) take({bound, machine});

@@ -111,11 +111,18 @@ TEST(RestoreQuestionsTest, AsksForTagsThatAnIncompleteListLacks) {
   call.ledgers.backup.emplace().tags = {SavedTag(LedgerTag("order", 5'001))};
   EXPECT_EQ(told(), "");
   call.ledgers.backup->tags_known = false;
-  EXPECT_THAT(told(), HasSubstr("none of them has a complete list"));
+  EXPECT_THAT(told(), HasSubstr("a server's list is incomplete"));
   EXPECT_THAT(told(), HasSubstr("firn restore --registry= --set=tags=VALUE"));
   call.answers.tags = {{.tag = LedgerTag("order", 0), .defined = false}};
   EXPECT_NE(told(), "") << "a number of another tag";
+  call.answers.tags = {{.tag = LedgerTag("user", 0)}};
+  EXPECT_NE(told(), "") << "there may be other tags";
   call.answers.no_other_tags = true;
+  EXPECT_EQ(told(), "");
+  call.answers.no_other_tags = false;
+  Backup& whole = call.ledgers.documents.emplace_back();
+  EXPECT_NE(told(), "") << "a backup of the registry, from before it had so many tags";
+  for (size_t i = 0; i < 10'000; ++i) whole.tags.push_back(SavedTag(LedgerTag("t", 1)));
   EXPECT_EQ(told(), "");
 }
 
@@ -144,6 +151,12 @@ TEST(RestoreQuestionsTest, AsksForDefinitionsAndSharesOfWhichNoneIsKnownToBeLate
   }
   backup.other_shares = {{.share = 70}};
   EXPECT_THAT(told(), HasSubstr("50 or 70 % of the machine ids"));
+  call.is_lost = false;
+  audit.meta->frozen = true;
+  audit.meta->reason = "the cluster is being restored";
+  EXPECT_EQ(told(), "") << "the root node has the share";
+  audit.meta->reason = "the cluster is being made anew";
+  EXPECT_THAT(told(), HasSubstr("50 or 70 % of the machine ids"));
   call.answers.lease_share = 70;
   EXPECT_EQ(told(), "");
 }
@@ -159,8 +172,16 @@ TEST(RestoreQuestionsTest, AsksForTheFloorIfAHolderIsSilentAndNoDocumentContains
   call.ledgers.documents = {backup};
   const auto silent = [&] { return SilentHolders(audit, {backup}, kRestoredAt).size(); };
   const auto told = [&] { return CheckFactsSuffice(audit, call, kRestoredAt, {}).message(); };
-  EXPECT_EQ(silent(), 2u) << "an implausible bound is retired";
+  EXPECT_EQ(silent(), 3u) << "ids may be days ahead";
   EXPECT_THAT(told(), HasSubstr("--set=floor=TIME"));
+  backup.settings_known = true;
+  EXPECT_EQ(silent(), 2u) << "an implausible bound is retired";
+  backup.settings_known = false;
+  backup.bounds = {{MachineId(4), kRestoredAt + 3 * kPoisonAhead}};
+  call.ledgers.documents = {backup};
+  EXPECT_THAT(told(), HasSubstr("--set=floor=TIME"));
+  backup.bounds = {{MachineId(4), kRestoredAt + Milliseconds(5)}};
+  call.ledgers.documents = {backup};
   audit.providers = {{{}, {.machine = MachineId(4), .bound = kRestoredAt}}};
   EXPECT_EQ(silent(), 1u);
   audit.providers.front().report.lease_bound = backup.reached.front();
