@@ -130,7 +130,8 @@ Result<std::vector<TagNode>> ParseTags(const Json& list) {
 
 Json JsonOf(const std::vector<TagNode>& nodes) {
   Json tags = Json::array();
-  for (const TagNode& node : nodes) {
+  for (TagNode node : nodes) {
+    if (!node.tag.HasLedger()) node.tag.start.reset();  // of a merged definition with a ledger
     const Result<std::string> data = WriteTagNode(node);
     if (!data.ok()) continue;  // it was read, so it can be written
     tags.push_back({{"tag", node.tag.name}, {"node", *ParseJson(*data, kTagNodeBytesMax)}});

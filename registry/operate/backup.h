@@ -48,7 +48,7 @@ struct Backup {
   std::optional<WallMs> root_era_began{};
   // Likewise, if backups differ: definitions besides those in `tags`, and shares besides that in
   // `root`, of which none is known to be earlier. In order. Each of these nodes has the sum of its
-  // ledger as `high`.
+  // ledger, or a higher start, as `high`.
   std::vector<TagNode> other_tags{};
   std::vector<ShareAsSeen> other_shares{};
 
@@ -85,7 +85,7 @@ Result<Backup> ParseBackup(std::string_view text);
 //  * Tags, and retired and reserved machine ids: all.
 //  * The list of tags is complete if one is, and none is incomplete: that one may be later.
 //  * A tag's definition: each form in which ids of it may exist, otherwise each form. In each form,
-//    the definition with the highest ledger, because a ledger only rises.
+//    the definition with the highest ledger or start, because these only rise.
 //  * The share of machine ids for leases: the last version of the last era. Versions that are not
 //    recorded are neither earlier nor later.
 //

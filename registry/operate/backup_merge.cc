@@ -118,11 +118,13 @@ bool HasCutList(const Backup& backup) { return !backup.tags_known && !backup.tag
 
 // --- tags ----------------------------------------------------------------------------------------
 
-// A definition of a tag. Its node has the sum of its ledger as `high`, and no start.
+// A definition of a tag. Its node has no start, and as `high` the sum of its ledger, or its start
+// if that is higher: a restore makes a tag again with a start above all known numbers.
 struct Defined {
   explicit Defined(TagNode defined) : node(std::move(defined)) {
-    node.tag.start.reset();
     if (node.tag.high > 0) node.tag.high = static_cast<int64_t>(node.ledger_sum());
+    if (node.tag.start > 1) node.tag.high = std::max(node.tag.high, *node.tag.start);
+    node.tag.start.reset();
     node.returned = 0;
     form = FormOf(node.tag);
     TagNode plain = node;

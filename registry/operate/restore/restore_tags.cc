@@ -78,7 +78,10 @@ Status EraseReplaced(BlockingCoordinator& registry, const MetaAsRead& frozen,
 // the gap. A dated tag is lifted even without known numbers: it may have issued some in the present
 // period.
 TagDefinition Remade(TagDefinition tag, const LedgerFacts& facts, WallMs now) {
-  if (!tag.HasLedger()) return tag;
+  if (!tag.HasLedger()) {
+    tag.start.reset();  // of a merged definition with a ledger
+    return tag;
+  }
   const std::optional<int64_t> known = KnownOf(tag.name, facts);
   if (!known && !tag.Dated()) return tag;
   tag.start = std::max(tag.start.value_or(1), LiftedTo(tag, known.value_or(1), facts, now));

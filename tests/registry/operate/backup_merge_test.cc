@@ -233,7 +233,8 @@ void ExpectAbove(const Backup& merged, const Backup& one) {
     // A definition is replaced only by one with a higher ledger, or with ids.
     const bool is_last = std::ranges::all_of(all, [&](const TagDefinition& tag) {
       return tag.MayHaveIssued() == node.tag.MayHaveIssued() &&
-             tag.high <= static_cast<int64_t>(node.ledger_sum());
+             tag.NextBegin() <=
+                 std::max(static_cast<int64_t>(node.ledger_sum()), node.tag.NextBegin());
     });
     EXPECT_TRUE(!is_last || HasDefinition(merged, node.tag)) << node.tag.name;
   }
@@ -315,6 +316,20 @@ TEST(BackupMergeTest, IgnoresALaterTimeWithoutNewerContents) {
   old.tags.front().tag.high = 1'001;
   EXPECT_EQ(MergeBackups(fresh, old)->tags.front().tag.step, 7);
   EXPECT_TRUE(MergeBackups(fresh, old)->other_tags.empty());
+}
+
+// A restore makes a tag again with a start, and no ledger until its first range.
+TEST(BackupMergeTest, ATagThatARestoreHasMadeAgainIsLater) {
+  Backup lost{.composed = true};
+  lost.root = {.uuid = kMergedUuid, .layout = "firn"};
+  lost.tags = {{.tag = {.name = "order", .strategy = "segment", .step = 50, .high = 5'000}}};
+  Backup made = lost;
+  made.tags = {{.tag = {.name = "order", .strategy = "segment", .start = 6'000, .step = 70}}};
+  const Backup merged = MergeBackups(lost, made).value();
+  EXPECT_EQ(merged.tags.front().tag.step, 70);
+  EXPECT_TRUE(merged.other_tags.empty());
+  made.tags.front().tag.text = "n{id}";
+  EXPECT_EQ(MergeBackups(lost, made)->other_tags.size(), 1u) << "ids may exist in both forms";
 }
 
 // The tag was re-created in another form while the server was stopped.

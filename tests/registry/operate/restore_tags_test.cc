@@ -159,5 +159,25 @@ TEST_F(RestoreTagsTest, ALateReportLiftsATagOnceAsFarAsAnEarlierOneWouldHave) {
   }
 }
 
+// An unused tag may get another strategy, and an older document still has its start.
+TEST_F(RestoreTagsTest, MakesATagWithoutALedgerThatAnOlderDocumentHasWithAStart) {
+  Backup older{.composed = true};
+  older.root = {.uuid = "6f9619ff-8b86-4d11-b42d-00c04fc964ff", .layout = "firn"};
+  older.tags = {{.tag = {.name = "user", .strategy = "segment", .start = 1}}};
+  Backup later = older;
+  later.tags = {{.tag = {.name = "user", .strategy = "snowflake"}}};
+  LedgerFacts facts{.backup = MergeBackups(older, later).value()};
+  const Result<Backup> copied = ParseBackup(FormatBackup(*facts.backup));
+  ASSERT_TRUE(copied.ok()) << copied.status();
+  EXPECT_EQ(copied->tags.front().tag.start, std::nullopt);
+  MetaAsRead root = *ReadMeta(registry_);
+  root.meta.frozen = true;
+  root.version = *BeginEra(registry_, root.meta, root.version, entropy_);
+  std::vector<RestoredTag> changes;
+  const Status restored = RestoreTags(registry_, root, {}, facts, changes);
+  ASSERT_TRUE(restored.ok()) << restored;
+  EXPECT_EQ(Tag("user").tag().strategy, "snowflake");
+}
+
 }  // namespace
 }  // namespace firn
