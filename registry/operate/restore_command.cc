@@ -114,6 +114,9 @@ Status TakeSetting(std::string_view key, const std::string& value, RestoreAnswer
                          " is not none; define each tag instead, as in order.strategy=segment"));
     }
     answers.no_other_tags = true;
+  } else if (key == "definitions") {
+    if (value != "any") return Invalid(Cat(Quoted(value), " is not any"));
+    answers.any_definitions = true;
   } else if (key == "folders") {
     if (value != "all") return Invalid(Cat(Quoted(value), " is not all"));
     answers.all_folders = true;

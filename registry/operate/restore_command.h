@@ -72,6 +72,7 @@ struct GivenTag {
 //     default_strategy=none  of undefined tags, in a cluster whose settings are lost; or snowflake
 //     lease_share=70         likewise, in percent
 //     tags=none              no other tag existed
+//     definitions=any        any definition of a tag whose documents differ, in the same form
 //     folders=all            the documents contain the state folders of all servers
 //
 // A tag's name is encoded as in paths; a dot in it is written %2E. A value.
@@ -87,6 +88,7 @@ struct RestoreAnswers {
   std::optional<std::string> default_strategy{};
   std::optional<int64_t> lease_share{};
   bool no_other_tags = false;
+  bool any_definitions = false;
   bool all_folders = false;
 
   // Returns the tag, or null.

@@ -291,6 +291,7 @@ void AskOfDefinitions(const Audit& audit, const RestoreCall& call, Questions& op
   const Backup& backup = *call.ledgers.backup;
   std::set<std::string> names;
   for (const TagNode& node : backup.other_tags) names.insert(node.tag.name);
+  std::vector<Definitions> alike;  // of one form: no id depends on the choice
   for (const std::string& name : names) {
     const GivenTag* const given = call.answers.Find(name);
     if (given && given->defined) continue;
@@ -302,8 +303,24 @@ void AskOfDefinitions(const Audit& audit, const RestoreCall& call, Questions& op
     };
     const bool kept = !call.ledgers.replaced && !call.ledgers.made.contains(name) &&
                       std::ranges::any_of(audit.tags, keeps);
-    if (!kept) AskOfDefinition(definitions, open);
+    if (kept) continue;
+    if (same_form) {
+      alike.push_back(definitions);
+    } else {
+      AskOfDefinition(definitions, open);
+    }
   }
+  if (alike.empty() || call.answers.any_definitions) return;
+  if (alike.size() <= kAskedTagsMax) {
+    for (const Definitions& definitions : alike) AskOfDefinition(definitions, open);
+    return;
+  }
+  open.push_back(
+      {Cat("documents have different definitions of ", alike.size(), " tags, such as '",
+           alike.front().front().name,
+           "', and none of them is known to be the latest; their ids have the same form, "
+           "so the restore can take any of them, and you can edit the tags later"),
+       {"definitions=any"}});
 }
 
 void AskOfShares(const Audit& audit, const RestoreCall& call, Questions& open) {

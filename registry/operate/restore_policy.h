@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -118,6 +119,7 @@ struct Question {
   std::vector<std::string> answers{};
 };
 using Questions = std::vector<Question>;
+inline constexpr size_t kAskedTagsMax = 20;  // more tags than this get one answer for all
 
 // Ids in two forms may be equal although their numbers differ. A tag that this restore has made has
 // issued none.

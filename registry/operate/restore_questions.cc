@@ -17,8 +17,6 @@
 namespace firn {
 namespace {
 
-constexpr size_t kSilentMax = 20;  // more tags than this get one answer for all
-
 // Returns whether a server's document has a higher ledger than all reports: servers that stopped
 // may have taken any number of ranges since. A server that has started since reports the
 // registry's.
@@ -40,7 +38,7 @@ void AskOfSilent(const std::vector<std::pair<std::string, int64_t>>& tags, Quest
                         "; start the servers that stopped, give the highest number that the users "
                         "of each tag have, or folders=all if the documents contain the state "
                         "folders of all servers")};
-  if (tags.size() > kSilentMax) {
+  if (tags.size() > kAskedTagsMax) {
     question.answers.emplace_back("folders=VALUE");
   } else {
     for (const auto& tag : tags) {

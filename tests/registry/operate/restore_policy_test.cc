@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -206,6 +207,32 @@ TEST(RestorePolicyTest, ABackupAddsItsBoundsAndReplacesNoOtherFact) {
   EXPECT_EQ(said.workers, 7u);
   EXPECT_EQ(said.ids_since, WallMs(9));
   EXPECT_EQ(said.lease_share, 20);
+}
+
+// The memory of a restore has no room for the fields of all tags.
+TEST(RestorePolicyTest, ManyTagsWithDifferentDefinitionsGetOneAnswer) {
+  RestoreCall call{.is_lost = true};
+  Backup& backup = call.ledgers.backup.emplace();
+  const auto asked = [&] {
+    Questions open;
+    AskOfDefinitions({}, call, open);
+    return open;
+  };
+  for (int i = 10; i < 30; ++i) {
+    backup.tags.push_back(SavedTag(LedgerTag("t" + std::to_string(i), 101)));
+  }
+  backup.other_tags = backup.tags;
+  for (TagNode& node : backup.other_tags) node.tag.step = 70;
+  EXPECT_EQ(asked().size(), 20u);
+  backup.tags.push_back(SavedTag(LedgerTag("u", 101)));
+  backup.other_tags.push_back(SavedTag(LedgerTag("u", 101)));
+  backup.other_tags.back().tag.step = 70;
+  ASSERT_EQ(asked().size(), 1u);
+  EXPECT_EQ(asked().front().answers, std::vector<std::string>{"definitions=any"});
+  call.answers = ParseAnswers({"definitions=any"}).value();
+  EXPECT_TRUE(asked().empty());
+  backup.other_tags.back().tag.text = "n{id}";
+  EXPECT_EQ(asked().size(), 1u) << "another form";
 }
 
 }  // namespace

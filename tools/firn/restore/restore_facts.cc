@@ -29,7 +29,7 @@ DEFINE_string(
     "Answer to a question of the plan, as KEY=VALUE; can be repeated. Answers only raise: "
     "TAG.high (its highest number), TAG.start (its next one), TAG.FIELD (of a lost tag), floor "
     "(a time that ids may have reached), window, workers, retire, reserve, lease_share, "
-    "default_strategy, tags, folders.");
+    "default_strategy, tags, definitions, folders.");
 DEFINE_string(from, "",
               "For restore: files of `firn backup`, state folders of servers, or - for a document "
               "on standard "
