@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/cat.h"
 #include "common/id/layout.h"
+#include "registry/cluster/cluster_settings.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/cluster/past_holders.h"
 #include "registry/cluster/records.h"
+#include "registry/operate/restore/restore_run.h"
 #include "registry/operate/restore_policy.h"
 #include "registry/seam/blocking_coordinator.h"
 #include "registry/seam/node_version.h"
+#include "tests/sim/sim_reports.h"
 #include "tests/sim/violation.h"
 #include "tests/support/registry/faulty_coordinator.h"
 
@@ -200,6 +204,13 @@ FaultPlan SimOperator::Crossing() {
   };
 }
 
+// Returns the largest known clock error of a server.
+Milliseconds SimOperator::SkewMax() const {
+  Milliseconds skew = RestoreFacts().skew_max;
+  for (const auto& host : hosts_) skew = std::max(skew, host->skew());
+  return skew;
+}
+
 RestoreFacts SimOperator::Facts() const {
   RestoreFacts facts{.now = shared_.clock.Wall(), .window = sizes_.window};
   facts.uuid = uuid_;
@@ -207,9 +218,9 @@ RestoreFacts SimOperator::Facts() const {
   facts.rack_bits = sizes_.rack_bits;
   facts.workers = sizes_.slots;
   facts.replaces_unused = replaces_;
+  facts.skew_max = SkewMax();
   for (const auto& host : hosts_) {
     if (const auto report = host->Report()) AddReport(*report, facts);
-    facts.skew_max = std::max(facts.skew_max, host->skew());
   }
   if (shared_.mutant == Mutant::kDocumentsIgnored) return facts;
   LedgerFacts known{.documents = documents_};
@@ -226,7 +237,7 @@ void SimOperator::TakeDocument() {
   static_cast<void>(registry.Connect(Milliseconds(0)));
   const Result<Backup> document = ReadBackup(registry, "/firn/sim", shared_.clock.Wall());
   if (!document.ok()) return shared_.Trace("no backup: " + document.status().message());
-  documents_.push_back(*document);
+  documents_.push_back(*ParseBackup(FormatBackup(*document)));
   if (documents_.size() > kDocumentsMax) documents_.erase(documents_.begin());
 }
 
@@ -238,15 +249,81 @@ bool SimOperator::RunRestore(FaultPlan plan) {
                                 std::move(plan));
   BlockingCoordinator registry(coordinator, shared_.clock);
   static_cast<void>(registry.Connect(Milliseconds(0)));
-  const Result<RestoreReport> restored = RestoreCluster(registry, Facts(), shared_.dice);
+  // The command would raise smaller windows to the usual one.
+  const bool by_command = sizes_.window == ClusterSettings::kUsualWindow;
+  const Result<WallMs> restored = by_command ? RunCommand(registry) : RunSteps(registry);
   if (!restored.ok()) {
     shared_.Trace("not restored: " + restored.status().message());
     return false;
   }
   shared_.gap = false;
   TakeDocument();
-  shared_.Trace("restored, floor " + std::to_string(restored->floor.ms()));
+  shared_.Trace("restored, floor " + std::to_string(restored->ms()));
   return true;
+}
+
+Result<WallMs> SimOperator::RunSteps(BlockingCoordinator& registry) {
+  FIRN_ASSIGN(const RestoreReport report, RestoreCluster(registry, Facts(), shared_.dice));
+  return report.floor;
+}
+
+// Runs `firn restore`. The operator of a run that continues another one may lack its documents.
+Result<WallMs> SimOperator::RunCommand(BlockingCoordinator& registry) {
+  PublishAll();
+  const RestoreContext context{.clock = shared_.clock,
+                               .entropy = shared_.dice,
+                               .command = {.registry = "sim", .host = "sim"},
+                               .await_reports = [this](bool) { PublishAll(); }};
+  const auto root = shared_.tree.Peek(kMetaPath);
+  const auto node = shared_.tree.Peek(kRestorePath);
+  const auto meta = root ? ParseMeta(root->data) : NotFound("no root node");
+  const bool is_unfinished = meta.ok() && node && RestoreMemoryIn(*node, *meta)->memory;
+  RestoreOptions options = Options(/*again=*/false);
+  if (is_unfinished && !options.documents.empty() && OneIn(3)) {
+    RestoreOptions without = options;
+    without.documents.clear();
+    without.call.ledgers.documents.clear();
+    without.call.ledgers.backup.reset();
+    const auto refused = firn::RunRestore(registry, context, without);
+    if (refused.ok() && refused->question.ok())
+      throw Violation(0, "a restore continued without the documents of the first run");
+  }
+  auto outcome = firn::RunRestore(registry, context, options);
+  const bool is_stale = outcome.ok() && outcome->kind == RestoreOutcome::Kind::kNothingNew;
+  if (is_stale && shared_.gap) {  // the operator knows that data were lost again
+    options = Options(/*again=*/true);
+    outcome = firn::RunRestore(registry, context, options);
+  }
+  PublishReports(shared_.tree, shared_.clock, {});
+  FIRN_TRY(outcome.status());
+  FIRN_TRY(outcome->question);
+  return is_stale && !shared_.gap ? outcome->audit.meta->floor : outcome->report.floor;
+}
+
+void SimOperator::PublishAll() {
+  std::map<std::string, ProviderReport> reports;
+  for (const auto& host : hosts_) {
+    const auto report = host->Report();
+    if (report) reports.emplace("h" + std::to_string(host->index()) + ":1", *report);
+  }
+  PublishReports(shared_.tree, shared_.clock, reports);
+}
+
+RestoreOptions SimOperator::Options(bool again) const {
+  RestoreOptions options;
+  const Status set = SetFlags(
+      {"--uuid=" + uuid_, "--layout=" + sizes_.layout, Cat("--rack_bits=", sizes_.rack_bits),
+       Cat("--skew_max_ms=", SkewMax().count()), Cat("--again=", again ? "true" : "false"),
+       Cat("--set=workers=", sizes_.slots), Cat("--set=window=", sizes_.window.count()),
+       "--set=default_strategy=none", "--set=reserve=none", "--set=tags=none"},
+      options);
+  if (!set.ok()) throw Violation(0, "an operator's flags are refused: " + set.message());
+  for (const Backup& document : documents_) {
+    if (shared_.mutant == Mutant::kDocumentsIgnored) break;
+    const Status added = AddDocument("/backup", document, options);
+    if (!added.ok()) throw Violation(0, "a document is refused: " + added.message());
+  }
+  return options;
 }
 
 // --- reading -------------------------------------------------------------------------------------

@@ -10,6 +10,8 @@
 #include "registry/cluster/cluster_setup.h"
 #include "registry/operate/backup.h"
 #include "registry/operate/restore.h"
+#include "registry/operate/restore/restore_options.h"
+#include "registry/seam/blocking_coordinator.h"
 #include "tests/sim/sim_host.h"
 #include "tests/sim/sim_sizes.h"
 #include "tests/support/registry/faults.h"
@@ -75,9 +77,14 @@ class SimOperator {
   // Replaces the registry by `back_to`; null: by an empty registry.
   void Lose(const MemoryTree::Image* back_to, bool sessions_end);
   RestoreFacts Facts() const;
+  Milliseconds SkewMax() const;
+  RestoreOptions Options(bool again) const;
+  void PublishAll();
   // Adds a document of the registry, if it can be read.
   void TakeDocument();
   bool RunRestore(FaultPlan plan);
+  Result<WallMs> RunSteps(BlockingCoordinator& registry);
+  Result<WallMs> RunCommand(BlockingCoordinator& registry);
   FaultPlan Interruption();
   FaultPlan Crossing();
   bool OneIn(uint64_t n) { return shared_.dice.Below(n) == 0; }

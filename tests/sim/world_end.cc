@@ -63,8 +63,8 @@ bool SimWorld::DemandService() {
     // it.
     look_at = clock_.Boot() + kReadEvery;
     const Milliseconds lead = sizes_.strict ? LongestLead() : Milliseconds(0);
-    // Repeated restores may have raised ids so far that hosts wait beyond the limit for their clocks
-    // to catch up.
+    // Repeated restores may have raised ids so far that hosts wait beyond the limit for their
+    // clocks to catch up.
     const bool waits = lead > Milliseconds(0);
     if (waits && clock_.Boot() + lead + kServiceWithin > begin + kWaitMax) return false;
     const Milliseconds wait = std::max(operator_.LongestWait(), lead);
