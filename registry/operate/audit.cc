@@ -310,7 +310,12 @@ WallMs Audit::HighestTimeAt(WallMs registry) const {
 
 Result<Audit> ReadAudit(BlockingCoordinator& registry, WallMs now, const StatusSource& ask) {
   FIRN_TRY(registry.Sync(kMetaPath));
-  return Auditor(registry, now, ask).Run();
+  return Auditor(registry, now, ask).Run(/*with_owners=*/true);
+}
+
+Result<Audit> ReadAuditWithoutOwners(BlockingCoordinator& registry, WallMs now) {
+  FIRN_TRY(registry.Sync(kMetaPath));
+  return Auditor(registry, now, {}).Run(/*with_owners=*/false);
 }
 
 Status ReadPast(BlockingCoordinator& registry, Audit& audit) {

@@ -155,6 +155,10 @@ using StatusSource =
     std::function<std::vector<Result<std::string>>(const std::vector<AuditedProvider>&)>;
 Result<Audit> ReadAudit(BlockingCoordinator& registry, WallMs now, const StatusSource& ask = {});
 
+// Likewise, but does not read the owners of tags, for which ReadAudit may sleep. For a restore,
+// which does not need them.
+Result<Audit> ReadAuditWithoutOwners(BlockingCoordinator& registry, WallMs now);
+
 // Reads the past holders of each slot: one node for each slot that was ever used. Unreadable ones
 // are left empty, since nothing depends on them. Fails if the registry does not answer.
 // Blocks.

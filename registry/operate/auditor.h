@@ -37,7 +37,7 @@ class Auditor {
   Auditor(BlockingCoordinator& registry, WallMs now, const StatusSource& ask)
       : registry_(registry), now_(now), ask_(ask) {}
 
-  Result<Audit> Run() {
+  Result<Audit> Run(bool with_owners) {
     FIRN_TRY(ReadRoot());
     FIRN_TRY(ReadProviders());
     Ask();
@@ -51,7 +51,7 @@ class Auditor {
     FIRN_TRY(ReadFolders());
     if (audit_.meta) {
       FIRN_TRY(ReadTags());
-      FIRN_TRY(ReadOwners());
+      if (with_owners) FIRN_TRY(ReadOwners());
     }
     return std::move(audit_);
   }

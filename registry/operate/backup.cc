@@ -197,7 +197,7 @@ std::vector<TagDefinition> Backup::DefinitionsOf(std::string_view tag) const {
 }
 
 Result<Backup> ReadBackup(BlockingCoordinator& registry, std::string cluster, WallMs now) {
-  FIRN_ASSIGN(const Audit audit, ReadAudit(registry, now));
+  FIRN_ASSIGN(const Audit audit, ReadAuditWithoutOwners(registry, now));
   FIRN_TRY(CheckComplete(audit));
   Backup backup{.cluster = std::move(cluster),
                 .root = SettingsOf(*audit.meta, audit.meta_version, audit.settings)};

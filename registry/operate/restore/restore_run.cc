@@ -70,7 +70,7 @@ Status Run::Read() {
   RestoreFacts& facts = outcome.facts;
   RestoreCall& call = options_.call;
   const WallMs now = context_.clock.Wall();
-  FIRN_ASSIGN(audit, ReadAudit(registry_, now));
+  FIRN_ASSIGN(audit, ReadAuditWithoutOwners(registry_, now));
   const RestoreMemory given = MemoryOf(options_, context_.command.host);
   if (!options_.again) FIRN_TRY(CheckContinues(audit, given, context_.command));
   if (audit.unfinished && given.Lacks(*audit.unfinished)) {
@@ -129,7 +129,7 @@ Status Run::Restore() {
     return {};
   };
   facts.last_reports = [&](const MetaAsRead&) -> Result<std::vector<ProviderReport>> {
-    FIRN_ASSIGN(outcome.audit, ReadAudit(registry_, context_.clock.Wall()));
+    FIRN_ASSIGN(outcome.audit, ReadAuditWithoutOwners(registry_, context_.clock.Wall()));
     FIRN_TRY(CheckLostTags(outcome.audit, call, Ran()));
     std::vector<ProviderReport> reports = ReportsIn(outcome.audit);
     FIRN_TRY(LiftAbove(registry_, reports, call.ledgers, outcome.tags));
