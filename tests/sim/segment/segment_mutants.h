@@ -46,6 +46,7 @@ enum class SegmentMutant {
   kDocumentsIgnored,   // operator: a restore ignores the backups
   kMemoryIgnored,      // registry: a restore does not see the memory of an unfinished one
   kAnswersLower,       // registry: a restore lowers ledgers to the numbers that users have
+  kTagForgotten,       // registry: a restore does not re-create a tag of the document
   // Of tags with buffer = owner:
   kTermByOldClock,    // process: compares its term with the time of the last round
   kTakeoverEarly,     // registry: other servers' windows are shown as a third of what they are
@@ -86,6 +87,7 @@ inline constexpr MutantRow<SegmentMutant> kSegmentMutants[] = {
     {SegmentMutant::kDocumentsIgnored, "documents-ignored", "was issued twice"},
     {SegmentMutant::kMemoryIgnored, "memory-ignored", "was issued twice"},
     {SegmentMutant::kAnswersLower, "answers-lower", "was issued twice"},
+    {SegmentMutant::kTagForgotten, "tag-forgotten", "a restore forgot tag"},
     {SegmentMutant::kTermByOldClock, "term-by-old-clock", "went to a call that began after"},
     {SegmentMutant::kTakeoverEarly, "takeover-early", "went to a call that began after"},
     {SegmentMutant::kTailsKept, "tails-kept", "went to a call that began after"},

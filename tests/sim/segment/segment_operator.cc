@@ -8,6 +8,7 @@
 #include "common/tag/tag_diff.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
+#include "tests/sim/segment/restore_judge.h"
 
 namespace firn {
 namespace {
@@ -316,7 +317,6 @@ void SegmentOperator::Change(const std::string& name, const TagDefinition& after
   last_[name] = after;
 }
 
-// Returns the registry as a file of `firn backup` that a later command reads.
 Result<Backup> SegmentOperator::ReadDocument() {
   Connect();
   FIRN_ASSIGN(const Backup backup, ReadBackup(*registry_, "/firn/sim", shared_.clock.Wall()));
@@ -346,16 +346,39 @@ bool SegmentOperator::Restore(bool document, bool completely) {
   shared_.periods.NoteClock();
   SegmentRestorer::Known known{.tags = last_, .older = older_};
   if (document) known.document = document_;
-  if (!restorer_.Restore(known, completely)) return false;
-  // A deleted tag stays deleted if no document shows a number of it. The others may have an earlier
-  // definition than the operator's last one.
   Connect();
-  std::erase_if(last_, [&](const auto& tag) { return !store_->Read(tag.first).ok(); });
-  for (auto& [name, tag] : last_) {
-    tag = store_->Read(name)->tag();
-    if (!tag.Dated()) shared_.periods.Delete(name);
+  if (!before_) {
+    before_ = store_->ReadAll().value();
+    issued_.clear();
+    for (const auto& [name, tag] : last_)
+      if (shared_.oracle.Highest(name) > 0) issued_.insert(name);
   }
+  if (!restorer_.Restore(known, completely)) return false;
+  Connect();
+  Adopt(known);
+  before_.reset();
   return true;
+}
+
+void SegmentOperator::Adopt(const SegmentRestorer::Known& known) {
+  RestoreSources from{.last = known.tags,
+                      .documents = known.older,
+                      .before = std::move(*before_),
+                      .issued = issued_,
+                      .defines = restorer_.defined()};
+  if (known.document) from.documents.push_back(*known.document);
+  const TagListing listing = store_->ReadAll().value();
+  // Other mutants must be caught by their own violations.
+  if (shared_.mutant == SegmentMutant::kNone || shared_.mutant == SegmentMutant::kTagForgotten)
+    CheckRestored(listing, from, shared_.oracle);
+  std::map<std::string, TagDefinition> restored;
+  for (const StoredTag& stored : listing.tags) {
+    const std::string& name = stored.tag().name;
+    if (!last_.contains(name)) continue;
+    restored[name] = stored.tag();
+    if (!stored.tag().Dated()) shared_.periods.Delete(name);
+  }
+  last_ = std::move(restored);
 }
 
 void SegmentOperator::CorrectAll() {

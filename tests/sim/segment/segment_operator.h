@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,7 +56,9 @@ class SegmentOperator {
   static constexpr size_t kOlderMax = 2;
 
   void Connect();
-  Result<Backup> ReadDocument();
+  Result<Backup> ReadDocument();  // a file of `firn backup`
+  // Checks the restored tags, and takes them as the operator's last definitions.
+  void Adopt(const SegmentRestorer::Known& known);
   void Create(TagDefinition tag);
   void CreateFresh();
   void Delete(const std::string& name);
@@ -85,6 +88,8 @@ class SegmentOperator {
   int fresh_ = 0;          // number of invented names
   Backup document_;
   std::vector<Backup> older_;
+  std::set<std::string> issued_{};      // tags with numbers at that time
+  std::optional<TagListing> before_{};  // when the first run of an unfinished restore began
 };
 
 }  // namespace firn

@@ -31,8 +31,11 @@ constexpr Milliseconds kPatience{3'600'000};  // a second operator may wait whil
 // The registry for a restore. Injects the mutants' errors of restores.
 class RestoreSeam final : public ForwardingCoordinator {
  public:
-  explicit RestoreSeam(const SegmentShared& shared)
-      : ForwardingCoordinator(memory_), shared_(shared), memory_(shared.tree) {}
+  RestoreSeam(const SegmentShared& shared, const std::optional<Backup>& document)
+      : ForwardingCoordinator(memory_),
+        shared_(shared),
+        document_(document),
+        memory_(shared.tree) {}
 
   void Read(const std::string& path, ReadDone done, Changed changed) override {
     const bool forgets = shared_.mutant == SegmentMutant::kMemoryIgnored && path == kRestorePath;
@@ -46,6 +49,7 @@ class RestoreSeam final : public ForwardingCoordinator {
   void Multi(std::vector<Write> writes, WriteDone done) override {
     Write* const set = TagSet(writes);
     if (set != nullptr && shared_.mutant == SegmentMutant::kAnswersLower) Lower(*set);
+    if (shared_.mutant == SegmentMutant::kTagForgotten) Forget(writes);
     memory_.Multi(std::move(writes), std::move(done));
   }
 
@@ -59,7 +63,17 @@ class RestoreSeam final : public ForwardingCoordinator {
     set.data = WriteTagNode(*node).value_or(set.data);
   }
 
+  void Forget(std::vector<Write>& writes) const {
+    const auto is_forgotten = [this](const Write& write) {
+      if (write.kind != Write::Kind::kCreate || !document_) return false;
+      const std::string folder = std::string(kTagsPath) + "/";
+      return write.path.starts_with(folder) && document_->Find(write.path.substr(folder.size()));
+    };
+    std::erase_if(writes, is_forgotten);
+  }
+
   const SegmentShared& shared_;
+  const std::optional<Backup>& document_;
   MemoryCoordinator memory_;
 };
 
@@ -86,8 +100,8 @@ bool SegmentRestorer::Restore(const Known& known, bool completely) {
     End end = Run(Draw(), {});
     Given all = kAll;
     if (end == End::kRefused) end = Run(all, {});
-    all.again = true;
-    if (end == End::kRefused) end = Run(all, {});
+    all.again = !HasRemembered(Options(all, {}));
+    if (end == End::kRefused && all.again) end = Run(all, {});
     Require(end == End::kDone, "the registry cannot be restored");
     done = true;
   }
@@ -156,10 +170,18 @@ SegmentRestorer::End SegmentRestorer::Run(Given given, const FaultPlan& plan) {
   bool waited = false;
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
     Show(given.reports);
-    const Result<RestoreOutcome> outcome = Call(Options(given, answers), plan);
+    const RestoreOptions options = Options(given, answers);
+    const Result<RestoreOutcome> outcome = Call(options, plan);
     const Status status = outcome.ok() ? outcome->question : outcome.status();
     shared_.trace("firn restore: " + status.message());
-    if (outcome.ok() && outcome->kind == RestoreOutcome::Kind::kRestored) return End::kDone;
+    if (outcome.ok() && outcome->kind == RestoreOutcome::Kind::kRestored) {
+      Require(outcome->unreadable.empty(), "a restore left a tag unreadable");
+      defined_ = given.definitions;
+      return End::kDone;
+    }
+    const bool lacks =
+        status.message().find("is unfinished, and a run without it") != std::string::npos;
+    Require(!lacks || !HasRemembered(options), "a restore with all documents was refused");
     if (outcome.ok() && status.ok()) {
       given.again = true;  // the operator knows of a loss
       continue;
@@ -189,7 +211,8 @@ RestoreOptions SegmentRestorer::Options(const Given& given,
 }
 
 Result<RestoreOutcome> SegmentRestorer::Call(RestoreOptions options, const FaultPlan& plan) {
-  FaultyCoordinator coordinator(std::make_unique<RestoreSeam>(shared_), shared_.clock, plan);
+  FaultyCoordinator coordinator(std::make_unique<RestoreSeam>(shared_, known_->document),
+                                shared_.clock, plan);
   BlockingCoordinator registry(coordinator, shared_.clock, kPatience);
   Require(registry.Connect(Milliseconds(1'000)).ok(), "no session");
   const auto await_reports = [this](bool) {
@@ -208,17 +231,35 @@ std::vector<std::string> SegmentRestorer::Answers(const Given& given) const {
   std::vector<std::string> answers{"workers=1"};
   for (const auto& [name, tag] : known_->tags) {
     const int64_t highest = shared_.oracle.Highest(name);
-    for (const TagField& field : TagFields()) {
-      const bool said = Concerns(field, tag) && !IsDefault(field, tag) && field.key != "start";
-      if (!given.definitions || (!said && field.key != "strategy")) continue;
-      answers.push_back(AnswerOf(name, std::string(field.key), FieldText(field, tag)));
-    }
+    if (given.definitions) Define(name, answers);
     if (!tag.HasLedger()) continue;
     if (given.definitions && highest == 0) answers.push_back(AnswerOf(name, "start", "1"));
     if (given.highs && highest > 0)
       answers.push_back(AnswerOf(name, "high", std::to_string(highest)));
   }
   return answers;
+}
+
+// Answers with the operator's last definition of a tag.
+void SegmentRestorer::Define(const std::string& tag, std::vector<std::string>& answers) const {
+  const TagDefinition& last = known_->tags.at(tag);
+  for (const TagField& field : TagFields()) {
+    const std::string key(field.key);
+    if (key == "start") continue;
+    const std::string begin = AnswerOf(tag, key, "");
+    std::erase_if(answers, [&begin](const auto& one) { return one.starts_with(begin); });
+    const bool said = Concerns(field, last) && !IsDefault(field, last);
+    if (said || key == "strategy") answers.push_back(begin + FieldText(field, last));
+  }
+}
+
+// Returns whether the options contain all documents of the unfinished restore.
+bool SegmentRestorer::HasRemembered(const RestoreOptions& options) const {
+  const std::optional<RestoreMemory> memory = Memory();
+  const RestoreMemory given = MemoryOf(options, "sim");
+  return !memory || std::ranges::all_of(memory->documents, [&given](const auto& document) {
+    return given.Knows(document);
+  });
 }
 
 // Answers the questions of a message for the next attempt. Answers only raise: one below a known
@@ -240,13 +281,20 @@ bool SegmentRestorer::Answer(const std::string& message, bool& waited,
     const std::string given = message.substr(at, message.find_first_of(" \n'", at) - at);
     const std::string key = given.substr(0, given.rfind('=') + 1);
     const std::string tag = key.substr(0, key.find('.'));
+    const bool of_field = given == key + "VALUE" && key.find('.') != key.npos;
+    if (of_field || key.ends_with(".strategy=")) {
+      if (!known_->tags.contains(tag)) return false;
+      const std::vector<std::string> before = answers;
+      Define(tag, answers);
+      answered |= answers != before;
+      continue;
+    }
     if (given != key + "NUMBER") continue;
     std::erase_if(answers, [&key](const auto& one) { return one.starts_with(key); });
     answered = true;
-    if (key.ends_with(".high=")) {
-      answers.push_back(Cat(key, HighestOf(tag)));
-      continue;
-    }
+    if (key == "lease_share=") answers.push_back(Cat(key, ClusterMeta::kLeaseShare));
+    if (key.ends_with(".high=")) answers.push_back(Cat(key, HighestOf(tag)));
+    if (!key.ends_with(".start=")) continue;
     const size_t question = message.find(Cat("where tag '", tag, "' would continue"));
     const auto above = NumberAfter("issue, above ", message, std::min(question, message.size()));
     if (above) answers.push_back(Cat(key, std::max(*above, shared_.oracle.Highest(tag)) + 1));

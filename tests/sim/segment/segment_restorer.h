@@ -32,6 +32,9 @@ class SegmentRestorer {
   // restored.
   bool Restore(const Known& known, bool completely);
 
+  // Returns whether the run that restored the registry was given the definitions of all tags.
+  bool defined() const { return defined_; }
+
  private:
   enum class End { kDone, kRefused, kInterrupted };
 
@@ -55,6 +58,8 @@ class SegmentRestorer {
   Result<RestoreOutcome> Call(RestoreOptions options, const FaultPlan& plan);
   std::vector<std::string> Answers(const Given& given) const;
   bool Answer(const std::string& message, bool& waited, std::vector<std::string>& answers) const;
+  void Define(const std::string& tag, std::vector<std::string>& answers) const;
+  bool HasRemembered(const RestoreOptions& options) const;
   int64_t HighestOf(const std::string& tag) const;
   void Show(bool reports);
   FaultPlan Interruption();
@@ -63,6 +68,7 @@ class SegmentRestorer {
 
   SegmentShared& shared_;
   const Known* known_ = nullptr;
+  bool defined_ = false;
   bool shown_ = false;  // the registry contains the servers' reports
 };
 
