@@ -205,8 +205,10 @@ TEST_F(FrontDoorTest, AClientThatDoesNotCloseKeepsNoPlaceOfAServer) {
   ThriftCalls calls;
   const auto large = [](wire::IdServiceClient& client) { client.send_getIds("order", 100'000); };
   for (int i = 0; i < 8; ++i) EXPECT_TRUE(reads_nothing.Send(calls.Frame(large)));
-  EXPECT_TRUE(Eventually(
-      kPatience, [&] { return IsAnswered(*std::make_unique<Peer>(door_->port(), "127.0.0.3")); }));
+  EXPECT_TRUE(Eventually(kPatience, [&] {
+    Peer server(door_->port(), "127.0.0.3");
+    return server.RawPeer::Send(TakeOfServer("secret")) && server.Receive(4).size() == 4;
+  }));
   EXPECT_GT(IdFor(first), 0);
 }
 

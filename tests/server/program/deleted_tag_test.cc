@@ -115,7 +115,7 @@ TEST_P(DeletedTagTest, IsUnknownAndCanBeCreatedAgainInAnotherForm) {
   EXPECT_THAT(NextText(), HasSubstr("\"B2\""));
 
   const Finished used = Tags({"delete", "order"});
-  EXPECT_EQ(used.exit_code, 2) << used.out;
+  EXPECT_EQ(used.exit_code, 4) << used.out;
   EXPECT_THAT(used.err, HasSubstr("retire it"));
   EXPECT_THAT(NextText(), HasSubstr("\"B3\""));
 }

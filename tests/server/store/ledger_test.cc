@@ -268,7 +268,7 @@ TEST_F(LedgerTest, ADeletedTagIsRefusedAndIsNotALoss) {
   EXPECT_THAT(host_.stopped, IsEmpty());
   cluster_.Create("order");
   EXPECT_EQ(*host_.Extend(10), (Range{1, 11}));
-  EXPECT_EQ(cluster_.store().Delete("order").code(), Code::kInvalid);
+  EXPECT_EQ(cluster_.store().Delete("order").code(), Code::kConflict);
   EXPECT_FALSE(cluster_.frozen());
 }
 
