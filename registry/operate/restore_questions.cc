@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -124,13 +125,17 @@ void AskOfNumbers(const Audit& audit, const RestoreCall& call, WallMs now, Quest
        {AnswerOf(*tag, "high", "NUMBER")}});
 }
 
-// Asks whether a tag that only an answer names existed: a mistyped name would make a new tag.
+// Asks whether a tag that only an answer names existed: a mistyped name would make a new tag, and a
+// number alone makes none, so that servers which know the tag would freeze the cluster again.
 void AskOfNames(const Audit& audit, const RestoreCall& call, Questions& open) {
-  for (const GivenTag& given : call.answers.tags) {
-    const std::string& name = given.tag.name;
+  std::set<std::string> names;
+  for (const GivenTag& given : call.answers.tags) names.insert(given.tag.name);
+  for (const auto& [name, high] : call.answers.highs.high) names.insert(name);
+  for (const std::string& name : names) {
+    const GivenTag* const given = call.answers.Find(name);
     const bool exists = std::ranges::any_of(
         audit.tags, [&name](const TagDefinition& tag) { return tag.name == name; });
-    if (given.defined || exists || call.ledgers.Saved(name) != nullptr) continue;
+    if ((given && given->defined) || exists || call.ledgers.Saved(name) != nullptr) continue;
     open.push_back({Cat("tag '", name,
                         "' is in neither the registry nor a document; if it is lost, "
                         "define it with its fields as they were"),

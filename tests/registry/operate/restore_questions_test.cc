@@ -236,6 +236,9 @@ TEST(RestoreQuestionsTest, NamesATagThatOnlyAnAnswerKnows) {
   const GivenTag number{.tag = LedgerTag("ordre", 0), .defined = false};
   EXPECT_THAT(CheckFactsSuffice(audit, {.answers = {.tags = {number}}}, kRestoredAt, {}).message(),
               HasSubstr("tag 'ordre' is in neither the registry nor a document"));
+  const RestoreAnswers high{.highs = {.high = {{"ordre", 5}}}};
+  EXPECT_THAT(CheckFactsSuffice(audit, {.answers = high}, kRestoredAt, {}).message(),
+              HasSubstr("tag 'ordre' is in neither the registry nor a document"));
 }
 
 TEST(RestoreQuestionsTest, ContinuesAnUnfinishedRestoreOnlyWithItsDocuments) {
