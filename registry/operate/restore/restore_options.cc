@@ -91,9 +91,7 @@ Result<LayoutChoice> LayoutOf(const RestoreOptions& options) {
   if (!backup || backup->root.layout.empty()) {
     return ParseLayoutChoice(options.layout, options.rack_bits);
   }
-  FIRN_ASSIGN(const Layout layout, Layout::Parse(backup->root.layout));
-  FIRN_ASSIGN(const RackSplit split, RackSplit::Make(layout, backup->root.rack_bits));
-  return LayoutChoice{layout, split};
+  return ParseLayoutChoice(backup->root.layout, backup->root.rack_bits);
 }
 
 // Returns kConflict if the registry, the documents and the command differ in a setting that is
