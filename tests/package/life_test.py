@@ -58,7 +58,7 @@ def newer(deb, folder):
 
 
 class Callers:
-    """Starts clients one after the other, two at any time, until `stop`."""
+    """Starts clients one after the other, two at any time, until `end`."""
 
     def __init__(self, servers, folder):
         self.servers, self.folder = servers, folder
@@ -82,6 +82,19 @@ class Callers:
         self.stopping.set()
         for thread in self.threads:
             thread.join()
+
+    def during(self, steps, case):
+        """The number of ids that clients got during the steps. Each must get all of them, and all must differ."""
+        try:
+            steps()
+            reached = max(self.runs)
+            await_true("callers that saw all of it", lambda: min(self.runs) >= reached + 2)
+        finally:
+            self.end()
+        case.assertEqual([], self.faults)
+        ids = self.ids()
+        case.assertEqual(len(ids), len(set(ids)), "an id was issued twice")
+        return len(ids)
 
     def ids(self):
         found = []
@@ -239,19 +252,13 @@ class PackagesTest(unittest.TestCase):
 
     def upgraded_under_load(self, servers):
         callers = Callers(servers, self.folder)
-        try:
+
+        def upgrade():
             await_true("callers call", lambda: min(callers.runs) >= 1)
             self.shown("dpkg", "--install", "--force-confold", self.deb(
                 newer(glob.glob(f"{MADE}/debs/firn-server_*.deb")[0], self.folder)), only=DPKG)
             self.next_id()
-            reached = max(callers.runs)
-            await_true("callers that saw all of it", lambda: min(callers.runs) >= reached + 2)
-        finally:
-            callers.end()
-        self.assertEqual([], callers.faults)
-        ids = callers.ids()
-        self.assertEqual(len(ids), len(set(ids)), "an id was issued twice")
-        return len(ids)
+        return callers.during(upgrade, self)
 
     def removed(self):
         self.page.section("Removed")
