@@ -62,6 +62,18 @@ void AskOfLostTags(const Audit& audit, const RestoreCall& call, Questions& open)
   }
 }
 
+// Returns the next number of the tag as the registry, the documents and the running servers show
+// it.
+int64_t ShownNext(const std::string& tag, const Audit& audit, LedgerFacts shown) {
+  shown.reports.clear();
+  for (const AuditedProvider& provider : audit.providers) shown.reports.push_back(provider.report);
+  int64_t next = KnownOf(tag, shown).value_or(1);
+  for (const TagDefinition& there : audit.tags) {
+    if (there.name == tag && !shown.replaced) next = std::max(next, HighestKnown(there, shown));
+  }
+  return next;
+}
+
 // Returns whether a dated tag cannot continue at `start`. A period begins first in the east.
 bool IsNoDate(TagDefinition tag, int64_t start, WallMs now) {
   const std::optional<DatedNumbers> numbers = tag.Dated();
@@ -118,10 +130,12 @@ void AskOfNumbers(const Audit& audit, const RestoreCall& call, WallMs now, Quest
   const std::string_view reason = audit.meta->reason;
   const auto was_at = ParseNumberWithin<int64_t>(reason.substr(reason.rfind(' ') + 1), 0);
   if (KnownOf(*tag, call.ledgers).value_or(-1) >= was_at.value_or(0)) return;
+  const int64_t next = std::max(was_at.value_or(1), ShownNext(*tag, audit, call.ledgers));
   open.push_back(
       {Cat("the cluster was frozen because ", audit.meta->reason,
            ", and no running server reports that ledger; start the servers, give --from with "
-           "a document, or the highest number that the tag's users have"),
+           "a document, or the highest number that the tag's users have, at least ",
+           std::max<int64_t>(1, next - 1)),
        {AnswerOf(*tag, "high", "NUMBER")}});
 }
 
@@ -229,17 +243,8 @@ Status CheckAnswersRaise(const Audit& audit, const RestoreCall& call) {
   // An unfinished restore has used its answers, and raised ledgers and floor itself.
   const RestoreAnswers used =
       audit.unfinished ? ParseAnswers(audit.unfinished->Answers()).value_or({}) : RestoreAnswers();
-  LedgerFacts known = call.ledgers;
-  known.reports.clear();
-  for (const AuditedProvider& provider : audit.providers) known.reports.push_back(provider.report);
-  const auto next = [&](const std::string& name) {
-    int64_t highest = KnownOf(name, known).value_or(1);
-    for (const TagDefinition& tag : audit.tags) {
-      if (tag.name == name && !known.replaced)
-        highest = std::max(highest, HighestKnown(tag, known));
-    }
-    return highest;
-  };
+  const LedgerFacts& known = call.ledgers;
+  const auto next = [&](const std::string& name) { return ShownNext(name, audit, known); };
   for (const auto& [tag, high] : call.answers.highs.high) {
     const int64_t least = next(tag) - 1;
     const auto before = used.highs.high.find(tag);

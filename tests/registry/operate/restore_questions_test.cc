@@ -274,6 +274,12 @@ TEST(RestoreQuestionsTest, RefusesToLiftALedgerThatWentBackWithoutItsNumber) {
   EXPECT_EQ(refused.code(), Code::kConflict);
   EXPECT_THAT(refused.message(),
               HasSubstr("\nfirn restore --registry=dir:///x --set=a%2Eb+c.high=NUMBER"));
+  EXPECT_THAT(refused.message(), HasSubstr("have, at least 5000:\n")) << "less is asked again";
+  Audit lost = audit;
+  lost.meta->reason = LedgerWentBack("a.b c", "its node is missing");
+  lost.tags = {{.name = "a.b c", .strategy = "segment", .high = 416}};
+  EXPECT_THAT(CheckFactsSuffice(lost, {}, kRestoredAt, place).message(),
+              HasSubstr("have, at least 415:\n"));
 
   RestoreCall call;
   call.ledgers.reports.push_back({.high = {{"a.b c", 101}}});

@@ -8,6 +8,7 @@
 #include "registry/cluster/freeze.h"
 #include "registry/operate/backup.h"
 #include "tests/support/json_of.h"
+#include "tests/support/paste.h"
 #include "tests/tools/backup/firn_backup_fixture.h"
 
 namespace firn {
@@ -125,12 +126,40 @@ TEST_F(UnfinishedRestoreTest, AFreezeByALedgerNeedsItsNumber) {
   EXPECT_EQ(refused.exit_code, 4) << refused.out << refused.err;
   EXPECT_NE(refused.err.find("was at 5001"), std::string::npos) << refused.err;
   EXPECT_NE(refused.err.find("--set=order.high=NUMBER"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("have, at least 5000:"), std::string::npos) << refused.err;
   EXPECT_TRUE(FirnJson({"audit"}, 1).at("cluster").at("frozen").boolean());
   FirnJson({"restore", "--tag_gap=1000", "--set=order.high=7000"});
   EXPECT_EQ(HighOf("order"), "8001");
   Freeze(LedgerWentBack("order", "it is at 101 and was at 5001"));
   FirnJson(RestoreFrom(path));
   EXPECT_FALSE(Cluster().at("frozen").boolean());
+}
+
+// The tags were edited between two backups, and have no numbers that show which one is later.
+TEST_F(UnfinishedRestoreTest, OneAnswerDecidesBetweenTheDefinitionsOfManyTags) {
+  Make();
+  const auto apply = [this](const std::string& step) {
+    std::string file;
+    for (int i = 0; i < 21; ++i) {
+      file += "[t" + std::to_string(i) + "]\nstrategy = segment\nstep = " + step + "\n";
+    }
+    EXPECT_EQ(Firn({"tags", "apply", WriteFile(file)}).exit_code, 0);
+  };
+  apply("50");
+  const std::string first = Keep(Read(Backup()));
+  apply("60");
+  const std::string second = Backup();
+  Wipe();
+  const Finished asked = Firn(RestoreFrom(first + "," + second));
+  EXPECT_EQ(asked.exit_code, 4) << asked.out << asked.err;
+  const std::string command = CommandIn(PrintedCommand::kRestore, asked.err);
+  EXPECT_NE(command.find("--set=definitions=any"), std::string::npos) << asked.err;
+  const Finished pasted = Paste(PrintedCommand::kRestore, command, {{"FIRN_REGISTRY", registry_}});
+  EXPECT_EQ(pasted.exit_code, 0) << pasted.out << pasted.err;
+  for (int i = 0; i < 21; ++i) {
+    const Json step = FirnJson({"tags", "show", "t" + std::to_string(i)}).at(0).at("step");
+    EXPECT_TRUE(step == "50" || step == "60") << step;
+  }
 }
 
 }  // namespace
