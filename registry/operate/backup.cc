@@ -143,11 +143,9 @@ Json JsonOf(const std::vector<TagNode>& nodes) {
 void AddDisagreements(const Backup& backup, Json& document) {
   if (backup.root_era_began) document["settings_era_began_ms"] = backup.root_era_began->ms();
   if (!backup.other_tags.empty()) document["other_tags"] = JsonOf(backup.other_tags);
-  for (const auto& [era_began, era, version, share] : backup.other_shares) {
-    document["other_shares"].push_back({{"era_began_ms", era_began.ms()},
-                                        {"era", era.text()},
-                                        {"settings_version", version},
-                                        {"lease_share", share}});
+  for (const auto& [era, version, share] : backup.other_shares) {
+    document["other_shares"].push_back(
+        {{"era", era.text()}, {"settings_version", version}, {"lease_share", share}});
   }
 }
 
@@ -165,16 +163,13 @@ Status ParseDisagreements(const Json& document, Backup& backup) {
   if (!document.contains("other_shares")) return {};
   for (const Json& item : document.at("other_shares")) {
     ShareAsSeen seen;
-    int64_t began = 0;
     std::string era;
     JsonReader share(item);
-    share.Number("era_began_ms", began, 0, kRecordTimeMax.ms())
-        .Text("era", era)
+    share.Text("era", era)
         .Number("settings_version", seen.version, INT64_MIN)
         .Number("lease_share", seen.share, 0, 100);
     FIRN_TRY(share.status());
     FIRN_ASSIGN(seen.era, Nonce::Parse(era));
-    seen.era_began = WallMs(began);
     backup.other_shares.push_back(seen);
   }
   return {};

@@ -18,7 +18,6 @@ namespace firn {
 
 // The share of machine ids for leases that a document shows.
 struct ShareAsSeen {
-  WallMs era_began{};
   Nonce era{};
   int64_t version = RootSettings::kNotRecorded;  // of the settings' node, within the era
   int64_t share = 0;
@@ -86,8 +85,8 @@ Result<Backup> ParseBackup(std::string_view text);
 //  * The list of tags is complete if one is, and none is incomplete: that one may be later.
 //  * A tag's definition: each form in which ids of it may exist, otherwise each form. In each form,
 //    the definition with the highest ledger or start, because these only rise.
-//  * The share of machine ids for leases: the last version of the last era. Versions that are not
-//    recorded are neither earlier nor later.
+//  * The share of machine ids for leases: the last version of each era. No clock shows which era is
+//    later, and versions that are not recorded are neither earlier nor later.
 //
 // Different definitions or shares of equal versions are all kept, for the restore to ask: the
 // documents' times show nothing, because copying a folder changes them.

@@ -44,7 +44,6 @@ auto OrderOf(const Backup& backup) {
 }
 
 bool IsBelow(const ShareAsSeen& a, const ShareAsSeen& b) {
-  if (a.era_began != b.era_began) return a.era_began < b.era_began;
   const bool recorded =
       a.version != RootSettings::kNotRecorded && b.version != RootSettings::kNotRecorded;
   return a.era == b.era && recorded && a.version < b.version;
@@ -54,7 +53,7 @@ void AddShares(const Backup& backup, std::vector<ShareAsSeen>& shares) {
   const RootSettings& root = backup.root;
   std::ranges::copy(backup.other_shares, std::back_inserter(shares));
   if (!backup.settings_known) return;
-  shares.push_back({EraBegan(backup), root.era, root.settings_version, root.lease_share});
+  shares.push_back({root.era, root.settings_version, root.lease_share});
 }
 
 // Gives the merged settings the highest share of their era. All others are `other_shares`.
@@ -65,7 +64,7 @@ void JoinShares(const Backup& a, const Backup& b, Backup& merged) {
   AddShares(b, shares);
   KeepHighest(shares, IsBelow, [](const ShareAsSeen& seen) { return seen; });
   const auto chosen = std::find_if(shares.rbegin(), shares.rend(), [&](const ShareAsSeen& seen) {
-    return seen.era_began == EraBegan(merged) && seen.era == merged.root.era;
+    return seen.era == merged.root.era;
   });
   if (chosen == shares.rend()) return;
   merged.root.lease_share = chosen->share;

@@ -172,8 +172,7 @@ Result<Backup> MergeAll(const std::vector<Backup>& backups) {
 std::vector<ShareAsSeen> SharesIn(const Backup& backup) {
   std::vector<ShareAsSeen> shares = backup.other_shares;
   const RootSettings& root = backup.root;
-  shares.push_back({backup.root_era_began.value_or(root.era_began), root.era, root.settings_version,
-                    root.lease_share});
+  shares.push_back({root.era, root.settings_version, root.lease_share});
   return shares;
 }
 bool HasDefinition(const Backup& backup, TagDefinition tag) {
@@ -192,7 +191,7 @@ bool HasShareOf(const Backup& one, const Backup& merged) {
   return std::ranges::any_of(SharesIn(merged), [&seen](const ShareAsSeen& kept) {
     const bool later = seen.era == kept.era && seen.version != RootSettings::kNotRecorded &&
                        seen.version < kept.version;
-    return kept == seen || kept.era_began > seen.era_began || later;
+    return kept == seen || later;
   });
 }
 
