@@ -13,7 +13,6 @@
 #include "common/tag/tag_name.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
-#include "registry/cluster/cluster_settings.h"
 #include "registry/operate/audit_server.h"
 
 namespace firn {
@@ -83,8 +82,8 @@ Status TakeSetting(std::string_view key, const std::string& value, RestoreAnswer
     FIRN_TRY(TakeNumber(value, 1, kAnsweredMachineMax + 1, "a number of machine ids", number));
     answers.workers = static_cast<uint32_t>(number);
   } else if (key == "window") {
-    const int64_t most = ClusterSettings::kWindowMax.count();
-    FIRN_TRY(TakeNumber(value, 1, most, "a time in milliseconds", number));
+    FIRN_TRY(TakeNumber(value, 1, kWindowMax.count(),
+                        "a claim window in milliseconds, at most 6 hours", number));
     answers.window = Milliseconds(number);
   } else if (key == "lease_share") {
     FIRN_TRY(TakeNumber(value, 0, 100, "a number from 0 to 100, in percent", number));

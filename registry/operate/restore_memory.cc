@@ -13,7 +13,7 @@ namespace firn {
 namespace {
 
 constexpr size_t kMemoryValuesMax = 10'000;
-constexpr Milliseconds kLeadMax = std::chrono::days(31);
+constexpr Milliseconds kLeadMax = std::chrono::days(400);
 
 // How the values of two runs are merged. Other flags keep the newer value.
 enum class Join { kHighest, kEarliest, kAll };

@@ -52,7 +52,8 @@ struct RestoreMemory {
 
 // Returns how far ids are ahead of the clocks in an era that began under this floor, at this time
 // of the registry's clock. Zero if they are not ahead, if the time is not known, or if it must be
-// of a wrong clock, because the lead would be more than a month.
+// of a wrong clock, because the lead would be more than a year: a restore adds at most three claim
+// windows, and answers at most a month in all.
 Milliseconds LeadOf(WallMs floor, WallMs began);
 
 inline constexpr const char* kRestorePath = "/restore";

@@ -15,8 +15,8 @@
 namespace firn {
 namespace {
 
-constexpr Milliseconds kSkewMost{int64_t{366} * 86'400'000};
-// LeadOf takes a lead of more than 31 days for an error, and a restore adds three claim windows.
+// How far ahead of the clock an answer can put the floor. A mistake cannot be withdrawn, and LeadOf
+// takes a very long lead for an error.
 constexpr Milliseconds kFloorAheadMax = std::chrono::days(30);
 
 Result<WallMs> IdsSinceOf(const std::string& text) {
@@ -52,8 +52,8 @@ Status SetFlag(std::string_view flag, std::string& value, RestoreOptions& option
   } else if (flag == "skew_max_ms") {
     FIRN_TRY(TakeNumber(flag, value, number));
     options.skew_max = Milliseconds(number);
-    if (number < 0 || options.skew_max > kSkewMost)
-      return Invalid(Cat("--skew_max_ms must be 0 to ", kSkewMost.count(), " ms (366 days)"));
+    if (number < 0 || options.skew_max > kFloorAheadMax)
+      return Invalid(Cat("--skew_max_ms must be 0 to ", kFloorAheadMax.count(), " ms (30 days)"));
   } else if (flag == "tag_gap") {
     FIRN_TRY(TakeNumber(flag, value, number));
     options.call.ledgers.wanted_gap = number;

@@ -109,17 +109,19 @@ TEST_F(RestoreMemoryTest, IncludesTheLeadOfEarlierErasAlsoAfterAnInterruption) {
   EXPECT_EQ(RestoreBy(later)->floor, wanted);
 }
 
-TEST_F(RestoreMemoryTest, IncludesALeadOfMoreThanADay) {
-  Make(kRestoreTime + 30 * kAnHour);
-  clock_.StepWall(20 * 24 * kAnHour);
-  RestoreFacts later = Facts();
-  later.now = clock_.Wall();
-  const auto before = tree_.Save();
-  EXPECT_EQ(RestoreBy(later)->floor, later.now + 30 * kAnHour + 3 * kWindow);
-  tree_.Load(before);
-  Write1(Write::Erase(EraPath(Meta().meta.era), Write::kAnyVersion));
-  EXPECT_EQ(RestoreBy(later)->floor, later.now + 30 * kAnHour + 3 * kWindow)
-      << "the root node shows it, too";
+TEST_F(RestoreMemoryTest, IncludesALeadOfDaysOrWeeks) {
+  for (const Milliseconds lead : {30 * kAnHour, 40 * 24 * kAnHour}) {
+    Make(clock_.Wall() + lead);
+    clock_.StepWall(20 * 24 * kAnHour);
+    RestoreFacts later = Facts();
+    later.now = clock_.Wall();
+    const auto before = tree_.Save();
+    EXPECT_EQ(RestoreBy(later)->floor, later.now + lead + 3 * kWindow);
+    tree_.Load(before);
+    Write1(Write::Erase(EraPath(Meta().meta.era), Write::kAnyVersion));
+    EXPECT_EQ(RestoreBy(later)->floor, later.now + lead + 3 * kWindow)
+        << "the root node shows it, too";
+  }
 }
 
 // A process that begins an era without this memory may have omitted parts of it.
