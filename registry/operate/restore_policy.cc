@@ -209,6 +209,8 @@ bool Frontier::Take(WallMs bound) {
 bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
   if (!audit.meta || audit.meta->frozen || audit.Losses() > 0 || facts.replaces_unused)
     return false;
+  // A registry that was put back to a state after that restore looks the same.
+  if (audit.providers.empty()) return false;
   if (facts.NewIdsSince(*audit.meta)) return false;
   if (facts.workers.value_or(0) > audit.workers()) return false;
   const Milliseconds since = facts.now - audit.meta_set_at;

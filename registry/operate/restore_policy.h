@@ -83,8 +83,8 @@ ProviderReport UsedStarts(const Audit& audit);
 // because their cluster was never used.
 bool ReplacesUnused(const Audit& audit, const RestoreFacts& facts);
 
-// Returns whether the cluster has just been restored, with a floor above all known times. Does not
-// check tags: see TagsCover.
+// Returns whether the cluster has just been restored, with a floor above all known times, and has
+// servers, which would have noticed a loss since then. Does not check tags: see TagsCover.
 bool FloorCovers(const Audit& audit, const RestoreFacts& facts);
 
 // Returns whether every tag of the answers and of the backup exists, with the same form and a

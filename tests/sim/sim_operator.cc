@@ -269,7 +269,7 @@ Result<WallMs> SimOperator::RunSteps(BlockingCoordinator& registry) {
 
 // Runs `firn restore`. The operator of a run that continues another one may lack its documents.
 Result<WallMs> SimOperator::RunCommand(BlockingCoordinator& registry) {
-  PublishAll();
+  const bool has_servers = PublishAll();
   const RestoreContext context{.clock = shared_.clock,
                                .entropy = shared_.dice,
                                .command = {.registry = "sim", .host = "sim"},
@@ -291,6 +291,7 @@ Result<WallMs> SimOperator::RunCommand(BlockingCoordinator& registry) {
   auto outcome = firn::RunRestore(registry, context, options);
   const bool is_stale = outcome.ok() && outcome->kind == RestoreOutcome::Kind::kNothingNew;
   if (is_stale && shared_.gap) {  // the operator knows that data were lost again
+    if (!has_servers) throw Violation(0, "a restore found nothing new after a loss");
     options = Options(/*again=*/true);
     outcome = firn::RunRestore(registry, context, options);
   }
@@ -300,13 +301,15 @@ Result<WallMs> SimOperator::RunCommand(BlockingCoordinator& registry) {
   return is_stale && !shared_.gap ? outcome->audit.meta->floor : outcome->report.floor;
 }
 
-void SimOperator::PublishAll() {
+// Returns whether a server runs.
+bool SimOperator::PublishAll() {
   std::map<std::string, ProviderReport> reports;
   for (const auto& host : hosts_) {
     const auto report = host->Report();
     if (report) reports.emplace("h" + std::to_string(host->index()) + ":1", *report);
   }
   PublishReports(shared_.tree, shared_.clock, reports);
+  return !reports.empty();
 }
 
 RestoreOptions SimOperator::Options(bool again) const {

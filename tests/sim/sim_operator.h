@@ -79,7 +79,7 @@ class SimOperator {
   RestoreFacts Facts() const;
   Milliseconds SkewMax() const;
   RestoreOptions Options(bool again) const;
-  void PublishAll();
+  bool PublishAll();
   // Adds a document of the registry, if it can be read.
   void TakeDocument();
   bool RunRestore(FaultPlan plan);

@@ -95,9 +95,13 @@ Status Run::Read() {
           "single answers"));
 }
 
-// Returns whether the cluster already contains all known facts.
+// Returns whether the cluster already contains all known facts. No node shows by which gap a tag
+// was lifted, only documents do.
 Result<bool> Run::Covers() {
   if (options_.again || !FloorCovers(outcome.audit, outcome.facts)) return false;
+  const LedgerFacts& ledgers = options_.call.ledgers;
+  const bool has_gap = options_.IsGiven("tag_gap") && ledgers.wanted_gap > 0;
+  if (has_gap && !ledgers.backup) return false;
   FIRN_ASSIGN(const TagListing listing, TagStore(registry_).ReadAll());
   return TagsCover(listing, options_.call);
 }

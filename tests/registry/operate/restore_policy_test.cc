@@ -27,6 +27,8 @@ TEST(RestorePolicyTest, EachNewFactRequiresAnotherRestore) {
        [](RestoredCluster& it) {
          it.audit.findings.push_back({Urgency::kData, "a node is missing", {}, /*restore=*/true});
        }},
+      {"no server that would notice a loss",
+       [](RestoredCluster& it) { it.audit.providers.clear(); }},
       {"another cluster", [](RestoredCluster& it) { it.facts.replaces_unused = true; }},
       {"an earlier date of ids", [](RestoredCluster& it) { it.facts.ids_since = WallMs(1); }},
       {"a restore long ago",

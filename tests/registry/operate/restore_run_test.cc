@@ -49,6 +49,14 @@ class RestoreRunTest : public RestoreTest {
     return ParseBackup(FormatBackup(backup.value())).value();
   }
 
+  void Announce() {
+    const std::string node = "/" + ProviderNodeName({.address = "h:1"});
+    Write1(Write::Create(std::string(kServicePath), "", Lifetime::kPersistent));
+    Write1(Write::Create(std::string(kProvidersPath), "", Lifetime::kPersistent));
+    Write1(
+        Write::Create(std::string(kProvidersPath) + node, FormatReport({}), Lifetime::kPersistent));
+  }
+
   int recalled_ = 0;
 };
 
@@ -86,9 +94,21 @@ TEST_F(RestoreRunTest, ChangesNothingInADryRunOrWithoutNewFacts) {
   EXPECT_EQ(tree_.digest(), before);
   RestoreOptions options;
   EXPECT_EQ(Run(options).value().kind, Kind::kRestored);
+  Announce();
   const WallMs floor = Meta().meta.floor;
   EXPECT_EQ(Run(options).value().kind, Kind::kNothingNew);
   EXPECT_EQ(Meta().meta.floor, floor);
+  RestoreOptions larger = With({"--tag_gap=5000"});
+  EXPECT_EQ(Run(larger).value().kind, Kind::kRestored) << "nothing shows the gap of a tag";
+}
+
+// The registry was put back to a state after the restore, while all servers were stopped.
+TEST_F(RestoreRunTest, RestoresAgainIfNoServerWouldNoticeALoss) {
+  RestoreOptions options;
+  EXPECT_EQ(Run(options).value().kind, Kind::kRestored);
+  const WallMs floor = Meta().meta.floor;
+  EXPECT_EQ(Run(options).value().kind, Kind::kRestored);
+  EXPECT_GT(Meta().meta.floor, floor);
 }
 
 // After many restores, ids are three days ahead of all clocks, and only the operator knows it.
@@ -99,6 +119,7 @@ TEST_F(RestoreRunTest, AnAnswerMayRaiseTheFloorByMoreThanADay) {
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_TRUE(outcome->report.ignored.empty());
   EXPECT_GE(Meta().meta.floor, ahead + 3 * kWindow);
+  Announce();
   EXPECT_EQ(Run(options).value().kind, Kind::kNothingNew);
   const uint64_t before = tree_.digest();
   RestoreOptions far = With({"--set=floor=" + std::to_string((ahead + 30 * kPoisonAhead).ms())});

@@ -29,8 +29,8 @@ inline AuditedSlot AuditedSlotOf(uint32_t machine, bool retired) {
   return slot;
 }
 
-// A cluster that was restored a minute ago, with the floor that a restore sets. Machine id 0 is
-// retired, machine id 1 is not.
+// A cluster that was restored a minute ago, with the floor that a restore sets, and a server.
+// Machine id 0 is retired, machine id 1 is not.
 struct RestoredCluster {
   RestoredCluster() {
     audit.meta.emplace();
@@ -39,6 +39,7 @@ struct RestoredCluster {
     audit.meta->floor = kRestoredAt + 3 * kRestoreWindow + Milliseconds(10'000);
     audit.meta_set_at = kRestoredAt;
     audit.slots = {AuditedSlotOf(0, true), AuditedSlotOf(1, false)};
+    audit.providers.emplace_back();
   }
 
   bool Covers() const { return FloorCovers(audit, facts); }
