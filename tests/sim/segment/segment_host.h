@@ -46,6 +46,8 @@ struct SegmentShared {
   int64_t deletions = 0;
   int64_t wasted = 0;
   int64_t takeovers = 0;  // partitions that ended processes have taken
+  // Restores that continued an unfinished one, that lacked its documents, and that another crossed.
+  int64_t continued = 0, forgetful = 0, crossed = 0;
   // The last id that plain tags have issued, over the whole cluster.
   int64_t snowflakes = NumberOracle::kClockIds;
   // The first id that may be issued under any name, in a cluster that serves undefined tags.
@@ -53,6 +55,10 @@ struct SegmentShared {
   std::vector<std::string> names{};  // tags that callers request
   Milliseconds slept{0};             // time for which all machines slept to reach a midnight
   std::function<void(const std::string& what)> trace{};
+  // Lets the servers run for that long, without new faults.
+  std::function<void(Milliseconds time)> pass{};
+  // Returns the reports of running processes, by address.
+  std::function<std::map<std::string, ProviderReport>()> reports{};
 };
 
 // Returns whether the tag's numbers rise over the whole cluster. Its buffer and store never change.

@@ -44,6 +44,9 @@ enum class SegmentMutant {
   kEditStopsTag,       // process: every definition that cannot be served refuses the tag
   kUnsafeEditKept,     // process: such a definition never refuses the tag
   kDocumentsIgnored,   // operator: a restore ignores the backups
+  kMemoryIgnored,      // registry: a restore does not see the memory of an unfinished one
+  kAnswersLower,       // registry: a restore lowers ledgers to the numbers that users have
+  kTagForgotten,       // registry: a restore does not re-create a tag of the document
   // Of tags with buffer = owner:
   kTermByOldClock,    // process: compares its term with the time of the last round
   kTakeoverEarly,     // registry: other servers' windows are shown as a third of what they are
@@ -82,6 +85,9 @@ inline constexpr MutantRow<SegmentMutant> kSegmentMutants[] = {
     {SegmentMutant::kEditStopsTag, "edit-stops-tag", "was stopped by an edit of its ranges"},
     {SegmentMutant::kUnsafeEditKept, "unsafe-edit-kept", "after an edit of its source"},
     {SegmentMutant::kDocumentsIgnored, "documents-ignored", "was issued twice"},
+    {SegmentMutant::kMemoryIgnored, "memory-ignored", "was issued twice"},
+    {SegmentMutant::kAnswersLower, "answers-lower", "was issued twice"},
+    {SegmentMutant::kTagForgotten, "tag-forgotten", "a restore forgot tag"},
     {SegmentMutant::kTermByOldClock, "term-by-old-clock", "went to a call that began after"},
     {SegmentMutant::kTakeoverEarly, "takeover-early", "went to a call that began after"},
     {SegmentMutant::kTailsKept, "tails-kept", "went to a call that began after"},

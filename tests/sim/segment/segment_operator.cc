@@ -8,8 +8,7 @@
 #include "common/tag/tag_diff.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
-#include "registry/operate/restore.h"
-#include "registry/operate/restore/restore_tags.h"
+#include "tests/sim/segment/restore_judge.h"
 
 namespace firn {
 namespace {
@@ -190,6 +189,7 @@ void SegmentOperator::Delete(const std::string& name) {
   shared_.oracle.Delete(name);
   shared_.periods.Delete(name);
   ++shared_.deletions;
+  taken_away_[name] = last_.at(name);
   last_.erase(name);
   deleted_ = name;
 }
@@ -318,26 +318,14 @@ void SegmentOperator::Change(const std::string& name, const TagDefinition& after
   last_[name] = after;
 }
 
-// Returns the START arguments as one of the servers prints them, or as an operator without better
-// information writes them.
-std::vector<GivenTag> SegmentOperator::Words(const std::vector<ProviderReport>& reports) {
-  std::vector<GivenTag> words;
-  for (auto [name, tag] : last_) {
-    if (tag.HasLedger()) {
-      tag.start = 1;
-      const size_t printer = shared_.dice.Below(reports.size() + 1);
-      if (printer < reports.size()) {
-        tag.start = LiftTo(tag, std::max<int64_t>(1, reports[printer].HighOf(name)), 0);
-      }
-    }
-    words.push_back({std::move(tag)});
-  }
-  return words;
+Result<Backup> SegmentOperator::ReadDocument() {
+  Connect();
+  FIRN_ASSIGN(const Backup backup, ReadBackup(*registry_, "/firn/sim", shared_.clock.Wall()));
+  return ParseBackup(FormatBackup(backup));
 }
 
 bool SegmentOperator::TakeDocument() {
-  Connect();
-  const Result<Backup> document = ReadBackup(*registry_, "/firn/sim", shared_.clock.Wall());
+  const Result<Backup> document = ReadDocument();
   if (!document.ok()) {
     shared_.trace("no backup: " + document.status().message());
     return false;
@@ -346,41 +334,53 @@ bool SegmentOperator::TakeDocument() {
   return true;
 }
 
-void SegmentOperator::Restore(bool document, std::vector<ProviderReport> reports) {
+void SegmentOperator::TakeOlderDocument() {
+  const Result<Backup> document = ReadDocument();
+  if (!document.ok()) return;
+  older_.push_back(*document);
+  if (older_.size() > kOlderMax) older_.erase(older_.begin());
+}
+
+bool SegmentOperator::Restore(bool document, bool completely) {
   shared_.periods.NoteClock();
   shared_.registry_clock.SetRight();  // as the command requires
   shared_.periods.NoteClock();
+  SegmentRestorer::Known known{.tags = last_, .deleted = taken_away_, .older = older_};
+  if (document) known.document = document_;
   Connect();
-  LedgerFacts known;
-  std::vector<GivenTag> words;
-  if (document) {
-    if (shared_.mutant != SegmentMutant::kDocumentsIgnored) {
-      known.documents = {document_};
-      known.backup = document_;
-    }
-  } else {
-    words = Words(reports);
-    ProviderReport& users = reports.emplace_back();
-    for (const auto& [name, tag] : last_) {
-      if (shared_.oracle.Highest(name) > 0) users.high[name] = shared_.oracle.Highest(name) + 1;
-    }
-    known.reports = std::move(reports);
+  if (!before_) {
+    before_ = store_->ReadAll().value();
+    issued_.clear();
+    for (const auto& [name, tag] : last_)
+      if (shared_.oracle.Highest(name) > 0) issued_.insert(name);
   }
-  std::vector<RestoredTag> changes;
-  RestoreFacts facts{.now = shared_.clock.Wall(), .workers = 1};
-  facts.tags = [&](const MetaAsRead& frozen) {
-    return RestoreTags(*registry_, frozen, words, known, changes);
-  };
-  const auto restored = RestoreCluster(*registry_, facts, shared_.dice);
-  Require(restored.ok(), "not restored");
-  if (!document) return;
-  // A deleted tag stays deleted if the document shows none of its numbers. The others may have the
-  // document's definition, which is older than the operator's last one.
-  std::erase_if(last_, [&](const auto& tag) { return !store_->Read(tag.first).ok(); });
-  for (auto& [name, tag] : last_) {
-    tag = store_->Read(name)->tag();
-    if (!tag.Dated()) shared_.periods.Delete(name);
+  if (!restorer_.Restore(known, completely)) return false;
+  Connect();
+  Adopt(known);
+  before_.reset();
+  return true;
+}
+
+void SegmentOperator::Adopt(const SegmentRestorer::Known& known) {
+  RestoreSources from{.last = known.tags,
+                      .documents = known.older,
+                      .before = std::move(*before_),
+                      .issued = issued_,
+                      .defined = restorer_.defined()};
+  if (known.document) from.documents.push_back(*known.document);
+  const TagListing listing = store_->ReadAll().value();
+  // Other mutants must be caught by their own violations.
+  if (shared_.mutant == SegmentMutant::kNone || shared_.mutant == SegmentMutant::kTagForgotten)
+    CheckRestored(listing, from, shared_.oracle);
+  std::map<std::string, TagDefinition> restored;
+  for (const StoredTag& stored : listing.tags) {
+    const std::string& name = stored.tag().name;
+    if (!last_.contains(name) && !restorer_.defined().contains(name)) continue;
+    Define(stored.tag());
+    restored[name] = stored.tag();
+    if (!stored.tag().Dated()) shared_.periods.Delete(name);
   }
+  last_ = std::move(restored);
 }
 
 void SegmentOperator::CorrectAll() {

@@ -3,16 +3,16 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "registry/cluster/tag_store.h"
 #include "registry/operate/backup.h"
-#include "registry/operate/restore_command.h"
 #include "registry/seam/blocking_coordinator.h"
-#include "registry/servers/provider.h"
 #include "tests/sim/segment/segment_host.h"
+#include "tests/sim/segment/segment_restorer.h"
 #include "tests/sim/segment/segment_violation.h"
 #include "tests/support/registry/memory_coordinator.h"
 
@@ -25,23 +25,22 @@ inline constexpr std::string_view kSimUuid = "6f9619ff-8b86-4d11-b42d-00c04fc964
 // an operator.
 class SegmentOperator {
  public:
-  explicit SegmentOperator(SegmentShared& shared) : shared_(shared) {}
+  explicit SegmentOperator(SegmentShared& shared) : shared_(shared), restorer_(shared) {}
 
   // `ordered`: with tags whose numbers have owners.
   void MakeCluster(bool ordered);
 
-  // Runs `firn backup`. Returns whether it succeeded.
+  // Runs `firn backup` at a loss of data, or before. Returns whether it succeeded.
   bool TakeDocument();
+  void TakeOlderDocument();
 
   // Edits some tag, or creates one. If `may_delete`, it may also delete a tag's node, which loses
   // data. Then returns false.
   bool Edit(bool may_delete);
 
-  // Restores like `firn restore`: from the tree, the reports of running servers, the highest number
-  // of each tag that its users have (--set=TAG.high), and each tag's last definition with the
-  // highest number that one of the servers knows. The gap is the smallest possible one. `document`:
-  // a document of the registry as it was at the loss replaces all but the tree.
-  void Restore(bool document, std::vector<ProviderReport> reports);
+  // Restores lost data, perhaps incompletely unless `completely` (segment_restorer.h). `document`:
+  // the last document is of the registry at the loss. Returns whether the registry is restored.
+  bool Restore(bool document, bool completely);
 
   // Returns a moment shortly before the next midnight of some dated tag's zone.
   WallMs BeforeMidnight();
@@ -54,9 +53,12 @@ class SegmentOperator {
 
  private:
   static constexpr size_t kTagsMax = 12;
+  static constexpr size_t kOlderMax = 2;
 
   void Connect();
-  std::vector<GivenTag> Words(const std::vector<ProviderReport>& reports);
+  Result<Backup> ReadDocument();  // a file of `firn backup`
+  // Checks the restored tags, and takes them as the operator's last definitions.
+  void Adopt(const SegmentRestorer::Known& known);
   void Create(TagDefinition tag);
   void CreateFresh();
   void Delete(const std::string& name);
@@ -74,6 +76,7 @@ class SegmentOperator {
   bool OneIn(uint64_t n) { return shared_.dice.Below(n) == 0; }
 
   SegmentShared& shared_;
+  SegmentRestorer restorer_;
   // A connection for one verb only, because a loss of data may end sessions.
   std::optional<MemoryCoordinator> memory_{};
   std::optional<BlockingCoordinator> registry_{};
@@ -82,8 +85,12 @@ class SegmentOperator {
   std::map<std::string, TagDefinition> last_;  // last definitions
   std::string newest_{};   // the newest tag, whose form is most likely not fixed yet
   std::string deleted_{};  // a name that may be used again
-  int fresh_ = 0;          // number of invented names
+  std::map<std::string, TagDefinition> taken_away_{};  // the last definitions of deleted tags
+  int fresh_ = 0;                                      // number of invented names
   Backup document_;
+  std::vector<Backup> older_;
+  std::set<std::string> issued_{};      // tags with numbers at that time
+  std::optional<TagListing> before_{};  // when the first run of an unfinished restore began
 };
 
 }  // namespace firn

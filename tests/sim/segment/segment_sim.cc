@@ -5,6 +5,8 @@
 #include "tests/sim/segment/segment_world.h"
 
 int main(int argc, char** argv) {
-  return firn::RunSim<firn::SegmentWorld>({.name = "segment_sim"}, firn::kSegmentMutants, argc,
-                                          argv);
+  return firn::RunSim<firn::SegmentWorld>({.name = "segment_sim",
+                                           .must_happen = {"continued", "forgetful", "crossed"},
+                                           .seeds_for_all = 80},
+                                          firn::kSegmentMutants, argc, argv);
 }

@@ -56,6 +56,14 @@ SegmentWorld::SegmentWorld(uint64_t seed, SegmentMutant mutant, const SimArgumen
             .delay_max = Milliseconds(60),
             .late_max = Milliseconds(3'000),
             .time_limit = Milliseconds(200)};
+  shared_.pass = [this](Milliseconds time) { Pass(time); };
+  shared_.reports = [this] {
+    std::map<std::string, ProviderReport> reports;
+    for (const auto& host : hosts_) {
+      if (const auto report = host->Report()) reports.emplace(host->address(), *report);
+    }
+    return reports;
+  };
   operator_ = std::make_unique<SegmentOperator>(shared_);
   operator_->MakeCluster(ordered_);
   const uint64_t count = 1 + dice_.Below(4);
@@ -71,6 +79,9 @@ SimCounts SegmentWorld::Counts() const {
           {"numbers", static_cast<int64_t>(oracle_.given())},
           {"wasted", shared_.wasted},
           {"losses", shared_.losses},
+          {"continued", shared_.continued},
+          {"forgetful", shared_.forgetful},
+          {"crossed", shared_.crossed},
           {"takeovers", shared_.takeovers},
           {"periods", static_cast<int64_t>(periods_.periods())}};
 }
@@ -88,19 +99,33 @@ void SegmentWorld::Step() {
   peers_.Run();
   SegmentHost& host = AnyHost();
   if (host.paused()) return;
-  if (host.Continues()) host.Serve();
   if (!host.up() && OneIn(20)) {
     host.Start(SeededFaults(*fault_dice_, rates_));
     if (OneIn(4)) host.Disconnect();  // a start without the registry
   }
+  RunHost(host);
+  if (restore_in_ > 0 && --restore_in_ == 0) Restore(OneIn(3));
+  if (OneIn(30)) Strike();
+  // An operator who edits a form before restoring lost data must create another tag.
+  if (restore_in_ == 0 && OneIn(60) && !operator_->Edit(loses_data_)) Lose();
+}
+
+void SegmentWorld::RunHost(SegmentHost& host) {
+  if (host.paused()) return;
+  if (host.Continues()) host.Serve();
   host.Round();
   host.Serve();
   const auto root = tree_.Peek(kMetaPath);
   if (shared_.gap && root && ParseMeta(root->data)->frozen) shared_.gap = false;
-  if (restore_in_ > 0 && --restore_in_ == 0) Restore();
-  if (OneIn(30)) Strike();
-  // An operator who edits a form before restoring lost data must create another tag.
-  if (restore_in_ == 0 && OneIn(60) && !operator_->Edit(loses_data_)) Lose();
+}
+
+// Lets all hosts run, without new faults.
+void SegmentWorld::Pass(Milliseconds time) {
+  for (const BootMs end = clock_.Boot() + time; clock_.Boot() < end;) {
+    clock_.Advance(Milliseconds(400));
+    peers_.Run();
+    for (const auto& host : hosts_) RunHost(*host);
+  }
 }
 
 // Owners need some seconds, so there is more time between two faults.
@@ -162,7 +187,9 @@ void SegmentWorld::Strike() {
       return SetClocks();
     default:
       if (!backup_ || OneIn(2)) {
-        if (restore_in_ == 0) backup_ = tree_.Save();
+        if (restore_in_ > 0) return;
+        backup_ = tree_.Save();
+        if (OneIn(4)) operator_->TakeOlderDocument();
         return;
       }
       if (loses_data_ && restore_in_ == 0 && OneIn(3)) RollBackRegistry();
@@ -211,7 +238,7 @@ void SegmentWorld::SetClocks() {
 
 void SegmentWorld::RollBackRegistry() {
   Trace("the registry goes back");
-  if (OneIn(2)) documented_ = operator_->TakeDocument();
+  if (!OneIn(3)) documented_ = operator_->TakeDocument();
   tree_.Load(*backup_);
   backup_.reset();
   Lose();
@@ -227,21 +254,20 @@ void SegmentWorld::Lose() {
   if (restore_in_ == 0) restore_in_ = 1 + static_cast<int>(dice_.Below(600));
 }
 
-void SegmentWorld::Restore() {
+void SegmentWorld::Restore(bool completely) {
   Trace("the registry is restored");
-  std::vector<ProviderReport> reports;
-  for (const auto& host : hosts_) {
-    if (const auto report = host->Report()) reports.push_back(*report);
+  restore_in_ = 0;
+  if (operator_->Restore(documented_, completely)) {
+    shared_.gap = documented_ = false;
+  } else {
+    restore_in_ = 1 + static_cast<int>(dice_.Below(200));
   }
-  operator_->Restore(std::exchange(documented_, false), std::move(reports));
-  shared_.gap = false;
 }
 
 // Requires that after the end of all faults every host serves every tag within ten minutes of work.
 // Weeks pass in between, because periods may be used up.
 void SegmentWorld::DemandService() {
-  if (restore_in_ > 0) Restore();
-  restore_in_ = 0;
+  if (restore_in_ > 0) Restore(/*completely=*/true);
   database_.away = false;
   peers_.Mend();
   periods_.NoteClock();
@@ -254,7 +280,8 @@ void SegmentWorld::DemandService() {
   std::vector<size_t> served(hosts_.size());
   for (int i = 0; i < 60'000; ++i) {
     clock_.Advance(Milliseconds(10));
-    if (is_frozen() && i % 1'000 == 0) Restore();  // a late reading detected the loss again
+    if (is_frozen() && i % 1'000 == 0)
+      Restore(/*completely=*/true);  // a late reading detected the loss again
     if (i % 1'000 == 0) operator_->CorrectAll();
     peers_.Run();
     for (const auto& host : hosts_) {

@@ -44,7 +44,9 @@ class SegmentWorld {
   void SetClocks();
   void RollBackRegistry();
   void Lose();
-  void Restore();
+  void Restore(bool completely);
+  void RunHost(SegmentHost& host);
+  void Pass(Milliseconds time);
   void DemandService();
   bool OneIn(uint64_t n) { return dice_.Below(n) == 0; }
   SegmentHost& AnyHost() { return *hosts_[dice_.Below(hosts_.size())]; }
