@@ -147,7 +147,12 @@ Status Run::Restore() {
 Status Run::Do() {
   FIRN_TRY(CheckThatClusterIsNamed());
   FIRN_TRY(Read());
-  FIRN_ASSIGN(const bool covered, Covers());
+  FIRN_ASSIGN(bool covered, Covers());
+  if (covered && !options_.dry_run) {
+    // A registry that was put back still has the nodes of servers that stopped, for a while.
+    FIRN_TRY(AwaitReports(/*intact=*/true));
+    FIRN_ASSIGN(covered, Covers());
+  }
   if (covered) return {};
   const Audit& audit = outcome.audit;
   const RestoreCall& call = options_.call;

@@ -2,6 +2,7 @@
 
 #include "registry/operate/restore/restore_run.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ class RestoreRunTest : public RestoreTest {
       const RestoreContext context{.clock = clock_,
                                    .entropy = entropy_,
                                    .command = {.registry = "r", .host = "h"},
+                                   .await_reports = [this](bool) { waits_(); },
                                    .on_recall = [this](const RestoreMemory&) { ++recalled_; }};
       outcome = RunRestore(registry, context, options);
     });
@@ -58,6 +60,7 @@ class RestoreRunTest : public RestoreTest {
   }
 
   int recalled_ = 0;
+  std::function<void()> waits_ = [] {};
 };
 
 TEST_F(RestoreRunTest, ContinuesWithTheAnswersOfAnUnfinishedRun) {
@@ -109,6 +112,13 @@ TEST_F(RestoreRunTest, RestoresAgainIfNoServerWouldNoticeALoss) {
   const WallMs floor = Meta().meta.floor;
   EXPECT_EQ(Run(options).value().kind, Kind::kRestored);
   EXPECT_GT(Meta().meta.floor, floor);
+  Announce();
+  EXPECT_EQ(Run(options).value().kind, Kind::kNothingNew);
+  waits_ = [this] {
+    Write1(Write::Erase(std::string(kProvidersPath) + "/" + ProviderNodeName({.address = "h:1"}),
+                        Write::kAnyVersion));
+  };
+  EXPECT_EQ(Run(options).value().kind, Kind::kRestored) << "the session had ended before";
 }
 
 // After many restores, ids are three days ahead of all clocks, and only the operator knows it.
