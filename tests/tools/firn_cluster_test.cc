@@ -176,10 +176,12 @@ TEST_F(FirnClusterTest, RefusesObfuscationIfUndefinedTagsAreServed) {
 
 TEST_F(FirnClusterTest, RefusesTagsThatNoServerCanServe) {
   Init();
-  EXPECT_EQ(Firn({"tags", "create", "early", "store=later"}).exit_code, 0) << "no server runs yet";
+  const Finished early = Firn({"tags", "create", "early", "store=later"});
+  EXPECT_EQ(early.exit_code, 0) << "no server runs yet";
+  EXPECT_NE(early.err.find("NOTE: no server has reported"), std::string::npos) << early.err;
   Announce({.phase = ServerPhase::kReady,
             .stores = {{"registry", true}, {"cache", false}, {"tier", true}}});
-  EXPECT_EQ(Firn({"tags", "create", "order", "store=cache"}).exit_code, 0);
+  EXPECT_EQ(Firn({"tags", "create", "order", "store=cache"}).err, "");
   for (const std::vector<std::string>& call :
        {std::vector<std::string>{"tags", "set", "order", "buffer=none"},
         std::vector<std::string>{"tags", "create", "user", "store=cache", "buffer=none"},

@@ -1,6 +1,7 @@
 #include "tools/firn/tag_changes.h"
 
 #include <algorithm>
+#include <iostream>
 #include <map>
 #include <set>
 #include <string>
@@ -184,6 +185,10 @@ Status CheckServable(BlockingCoordinator& registry, const std::vector<StoredTag>
                  before.when_store_is_away == tag.when_store_is_away;
         });
     if (as_before || tag.disabled) continue;
+    if (reports.empty() && (tag.store != "registry" || !tag.plugins.empty())) {
+      std::cerr << "NOTE: no server has reported, so nothing shows whether servers can serve tag "
+                << Quoted(tag.name) << "; the audit shows it once they run\n";
+    }
     for (const auto& [address, report] : reports) {
       const Status servable = CheckTagOn(report, tag);
       if (servable.ok()) continue;
