@@ -70,6 +70,15 @@ TEST_F(FirnBackupTest, ASecondRestoreChangesNothing) {
   EXPECT_EQ(FirnJson({"tags", "list", "--all"}), tags);
 }
 
+TEST_F(FirnBackupTest, UndoesAnInitWithMoreRacks) {
+  Make();
+  const std::string path = Backup();
+  Wipe();
+  FirnJson({"init", "--brand-new", "--force", "--workers=4", "--rack_bits=3"});
+  FirnJson(RestoreFrom(path));
+  EXPECT_EQ(FirnJson({"audit", "--all"}).at("machines").size(), 16u);
+}
+
 TEST_F(FirnBackupTest, ADryRunPrintsTheSameNumbersAndChangesNothing) {
   Make();
   const std::string path = Backup();
