@@ -19,13 +19,13 @@ bool MayHave(const TagDefinition& tag, const RestoreSources& from) {
     return WithoutLedger(source) == WithoutLedger(tag);
   };
   const auto last = from.last.find(tag.name);
-  const auto given = from.defined.find(tag.name);
+  const auto deleted = from.deleted.find(tag.name);
   if (last != from.last.end() && is_same(last->second)) return true;
-  if (given != from.defined.end() && is_same(given->second)) return true;
+  if (deleted != from.deleted.end() && is_same(deleted->second)) return true;
   for (const StoredTag& stored : from.before.tags) {
     if (is_same(stored.tag())) return true;
   }
-  if (given != from.defined.end()) return false;
+  if (from.defined.contains(tag.name)) return false;
   return std::ranges::any_of(from.documents, [&](const Backup& document) {
     const TagNode* const saved = document.Find(tag.name);
     return saved != nullptr && is_same(saved->tag);

@@ -14,11 +14,12 @@ namespace firn {
 
 // What the tags of a restored registry may come from.
 struct RestoreSources {
-  std::map<std::string, TagDefinition> last{};  // the operator's
+  std::map<std::string, TagDefinition> last{};     // the operator's
+  std::map<std::string, TagDefinition> deleted{};  // likewise
   std::vector<Backup> documents{};
-  TagListing before{};             // the registry as it was when the first run began
-  std::set<std::string> issued{};  // tags with numbers at that time
-  std::map<std::string, TagDefinition> defined{};  // the operator's that the last run was given
+  TagListing before{};              // the registry as it was when the first run began
+  std::set<std::string> issued{};   // tags with numbers at that time
+  std::set<std::string> defined{};  // those of which the last run was given the operator's
 };
 
 // Throws a SegmentViolation at the first tag that a restore has lost or changed:

@@ -140,7 +140,7 @@ WallMs SegmentOperator::BeforeMidnight() {
   const WallMs now = shared_.clock.Wall();
   WallMs next = WallMs(INT64_MAX);
   for (const auto& [name, tag] : last_) {
-    const std::optional<DatedNumbers> numbers = tag.Dated();
+    const auto numbers = tag.Dated();
     if (!numbers || tag.period != Period::kDay) continue;
     const TimeZone zone = TimeZone::Load(tag.zone).value();
     next = std::min(next, numbers->EndOf(numbers->PeriodAt(now, zone), now, zone));
@@ -357,12 +357,12 @@ bool SegmentOperator::Restore(bool document, bool completely) {
   if (!restorer_.Restore(known, completely)) return false;
   Connect();
   Adopt(known);
-  before_.reset();
-  return true;
+  return before_.reset(), true;
 }
 
 void SegmentOperator::Adopt(const SegmentRestorer::Known& known) {
-  RestoreSources from{.last = known.tags,
+  RestoreSources from{.last = last_,
+                      .deleted = taken_away_,
                       .documents = known.older,
                       .before = std::move(*before_),
                       .issued = issued_,
@@ -375,7 +375,7 @@ void SegmentOperator::Adopt(const SegmentRestorer::Known& known) {
   std::map<std::string, TagDefinition> restored;
   for (const StoredTag& stored : listing.tags) {
     const std::string& name = stored.tag().name;
-    if (!last_.contains(name) && !restorer_.defined().contains(name)) continue;
+    if (!last_.contains(name) && !taken_away_.contains(name)) continue;
     Define(stored.tag());
     restored[name] = stored.tag();
     if (!stored.tag().Dated()) shared_.periods.Delete(name);

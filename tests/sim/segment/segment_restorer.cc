@@ -233,7 +233,7 @@ std::vector<std::string> SegmentRestorer::Answers(const Given& given) {
   defined_.clear();
   for (const auto& [name, tag] : known_->tags) {
     const int64_t highest = shared_.oracle.Highest(name);
-    if (given.definitions) Define(tag, answers), defined_[name] = tag;
+    if (given.definitions) Define(tag, answers), defined_.insert(name);
     if (!tag.HasLedger()) continue;
     if (given.definitions && highest == 0) answers.push_back(AnswerOf(name, "start", "1"));
     if (given.highs && highest > 0)
@@ -305,7 +305,7 @@ bool SegmentRestorer::Answer(const std::string& message, bool& waited,
           Cat("an answer has tag '", tag, "' in another form than the registry");
       if (std::ranges::none_of(answers, defines)) {
         Define(known.at(tag), answers);
-        defined_[tag] = known.at(tag);
+        defined_.insert(tag);
         answered = true;
       } else if (message.find(clash) != message.npos) {
         answered |= AnswerAsTheRegistry(tag, answers);

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,8 @@ class SegmentRestorer {
   // restored.
   bool Restore(const Known& known, bool completely);
 
-  // The operator's definitions that the run was given which restored the registry.
-  const std::map<std::string, TagDefinition>& defined() const { return defined_; }
+  // The tags of which the run that restored the registry was given the operator's definition.
+  const std::set<std::string>& defined() const { return defined_; }
 
  private:
   enum class End { kDone, kRefused, kInterrupted };
@@ -70,7 +71,7 @@ class SegmentRestorer {
 
   SegmentShared& shared_;
   const Known* known_ = nullptr;
-  std::map<std::string, TagDefinition> defined_{};
+  std::set<std::string> defined_{};
   bool shown_ = false;  // the registry contains the servers' reports
 };
 
