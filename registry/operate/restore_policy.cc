@@ -13,6 +13,7 @@
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/freeze.h"
+#include "registry/operate/audit_server.h"
 
 namespace firn {
 namespace {
@@ -210,7 +211,8 @@ bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
   if (!audit.meta || audit.meta->frozen || audit.Losses() > 0 || facts.replaces_unused)
     return false;
   // A registry that was put back to a state after that restore looks the same.
-  if (audit.providers.empty()) return false;
+  const auto ours = [&audit](const auto& server) { return !IsForeign(server.report, audit); };
+  if (std::ranges::none_of(audit.providers, ours)) return false;
   if (facts.NewIdsSince(*audit.meta)) return false;
   if (facts.workers.value_or(0) > audit.workers()) return false;
   const Milliseconds since = facts.now - audit.meta_set_at;

@@ -220,7 +220,7 @@ Status Ask(const Questions& open, RestoreArguments ran) {
 
 Status Below(const std::string& answer, const std::string& known) {
   return Conflict(Cat("not restored: --set=", answer, " is below ", known,
-                      ", which is known already; leave the answer out, or correct it"));
+                      ", which is known already; give that or more, or leave the answer out"));
 }
 
 }  // namespace

@@ -148,7 +148,7 @@ Status Run::Do() {
   FIRN_TRY(CheckThatClusterIsNamed());
   FIRN_TRY(Read());
   FIRN_ASSIGN(bool covered, Covers());
-  if (covered && !options_.dry_run) {
+  if (covered) {
     // A registry that was put back still has the nodes of servers that stopped, for a while.
     FIRN_TRY(AwaitReports(/*intact=*/true));
     FIRN_ASSIGN(covered, Covers());

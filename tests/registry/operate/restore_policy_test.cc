@@ -29,6 +29,8 @@ TEST(RestorePolicyTest, EachNewFactRequiresAnotherRestore) {
        }},
       {"no server that would notice a loss",
        [](RestoredCluster& it) { it.audit.providers.clear(); }},
+      {"only a server of another cluster",
+       [](RestoredCluster& it) { it.audit.providers[0].report.cluster = "other"; }},
       {"another cluster", [](RestoredCluster& it) { it.facts.replaces_unused = true; }},
       {"an earlier date of ids", [](RestoredCluster& it) { it.facts.ids_since = WallMs(1); }},
       {"a restore long ago",

@@ -131,7 +131,7 @@ Verb RestoreVerb() {
           "cluster is frozen, it lifts every tag's ledger, sets the floor of machine ids,\n"
           "retires poisoned slots and repairs damaged nodes; then it permits claims again.\n"
           "Servers print the command in their log and as `trouble` in /v1/status. Repeating it\n"
-          "without new facts changes nothing.\n"
+          "without new facts changes nothing while servers run.\n"
           "--from names what is known of the cluster: the state folder of a server, which need\n"
           "not run (--state_dir), a file of firn backup, or the document that a server returns\n"
           "at /v1/knowledge of its admin port. All of them are merged, and the highest of each\n"
