@@ -31,8 +31,8 @@ Refusal Draining() {
 
 Refusal NoRuns() {
   return {Reason::kBadRequest,
-          "this tag gives no runs, because its numbers must be of the current period; request "
-          "single numbers",
+          "this tag gives no runs, because numbers that a client keeps could be of a past period, "
+          "or be used after larger ones; request single numbers",
           0, false};
 }
 
