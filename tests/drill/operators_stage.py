@@ -134,8 +134,8 @@ class Drill:
 
     def says(self, *words):
         """Exit code and output of a command."""
-        done = subprocess.run([self.program, *words, self.registry], text=True, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        done = subprocess.run([self.program, *words, self.registry, "--timeout_ms=30000"], text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         return done.returncode, done.stdout
 
     def does(self, *words, code=0):
