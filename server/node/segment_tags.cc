@@ -102,10 +102,12 @@ Result<std::shared_ptr<RangedStrategy>> SegmentTags::MakeStrategy(const TagDefin
                                                                   RangeSource& source) {
   RangedParts parts{.source = source, .clock = clock_, .entropy = entropy_};
   // Called on the sources' threads, also during VisitLocked.
-  parts.news = [stirred = stirred_, news = news_, name = tag.name] {
-    std::unique_lock lock(stirred->mutex);
+  parts.stir = [stirred = stirred_, name = tag.name] {
+    const std::lock_guard lock(stirred->mutex);
     stirred->tags.push_back(name);
-    lock.unlock();
+  };
+  parts.news = [stir = parts.stir, news = news_, name = tag.name] {
+    stir();
     if (news) news(name);
   };
   if (tag.strategy == "dated") {

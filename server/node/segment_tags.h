@@ -126,9 +126,9 @@ class SegmentTags {
     std::optional<BootMs> told_at{};  // time of the last log line
   };
 
-  // Tags whose sources have answered since the last tick. A separate object, because sources may
-  // outlive the other members.
-  struct AnsweredTags {
+  // Tags that were stirred since the last tick (RangedParts). A separate object, because sources
+  // may outlive the other members.
+  struct StirredTags {
     std::mutex mutex;  // locked after all other mutexes
     std::vector<std::string> tags;
   };
@@ -167,7 +167,7 @@ class SegmentTags {
   BootMs look_at_;  // next check for troubles to log
   bool stopped_ = false;
 
-  const std::shared_ptr<AnsweredTags> stirred_ = std::make_shared<AnsweredTags>();
+  const std::shared_ptr<StirredTags> stirred_ = std::make_shared<StirredTags>();
 };
 
 }  // namespace firn

@@ -11,11 +11,12 @@ Result<std::shared_ptr<Ordered>> Ordered::Make(const TagDefinition& tag, const R
   // When the owner's numbers arrive, calls at this server may be waiting for them, too.
   auto later = std::make_shared<std::weak_ptr<OwnerSource>>();
   RangedParts of_own = parts;
-  of_own.news = [later] {
+  of_own.news = [later, stir = parts.stir] {
+    if (stir) stir();
     if (const auto source = later->lock()) source->Continue();
   };
   FIRN_ASSIGN(std::shared_ptr<OwnedNumbers> own, OwnedNumbers::Make(tag, of_own, owned));
-  auto source = std::make_shared<OwnerSource>(own, owner, parts.clock);
+  auto source = std::make_shared<OwnerSource>(own, owner, parts.clock, parts.stir);
   *later = source;
   const RangedParts of_line{
       .source = *source, .clock = parts.clock, .entropy = parts.entropy, .news = parts.news};

@@ -12,6 +12,7 @@ void OwnerSource::Take(const TagDefinition& tag, int64_t, TakeDone done) {
     const std::lock_guard lock(mutex_);
     request_ = {tag, std::move(done), clock_.Boot()};
   }
+  if (stir_) stir_();
   Continue();
 }
 

@@ -58,9 +58,11 @@ class OwnerSource final : public RangeSource, public std::enable_shared_from_thi
  public:
   static constexpr Milliseconds kHold{1'900}, kLate{1'500};
 
-  // References must outlive the object.
-  OwnerSource(std::shared_ptr<OwnedNumbers> own, OwnerLink& owner, const Clock& clock)
-      : own_(std::move(own)), owner_(owner), clock_(clock) {}
+  // References must outlive the object. `stir` is called when a request begins, which needs
+  // Continue until it ends; may be empty.
+  OwnerSource(std::shared_ptr<OwnedNumbers> own, OwnerLink& owner, const Clock& clock,
+              std::function<void()> stir)
+      : own_(std::move(own)), owner_(owner), clock_(clock), stir_(std::move(stir)) {}
 
   // Sets a function that replaces the size of each Take. Call before the first Take.
   void CountBy(OwnerLink::Count count) { count_ = std::move(count); }
@@ -100,6 +102,7 @@ class OwnerSource final : public RangeSource, public std::enable_shared_from_thi
   const std::shared_ptr<OwnedNumbers> own_;
   OwnerLink& owner_;
   const Clock& clock_;
+  const std::function<void()> stir_;
   OwnerLink::Count count_{};
   std::mutex mutex_;  // guards the members below
   std::optional<Request> request_{};

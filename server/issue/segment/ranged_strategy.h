@@ -21,13 +21,15 @@
 
 namespace firn {
 
-// Dependencies of a strategy that uses ranges. All but `news` must outlive the strategy.
+// Dependencies of a strategy that uses ranges. All but the functions must outlive the strategy.
 struct RangedParts {
   RangeSource& source;
   const Clock& clock;
   Entropy& entropy;
   // Called on the source's threads when waiting calls may succeed; may be empty.
   std::function<void()> news{};
+  // Called on any thread when Tick must be called soon; may be empty. `news` implies it.
+  std::function<void()> stir{};
 };
 
 // The state of a segment tag on this server.
@@ -77,7 +79,7 @@ class RangedStrategy : public Strategy, public std::enable_shared_from_this<Rang
   virtual void Adjust(const TagDefinition& tag);
 
   // Does the work that is due. Returns true if the caller must call this again in about 10 ms.
-  // Otherwise call it once a second, and at once after `news`, Adjust or Drop.
+  // Otherwise call it once a second, and soon after `news`, `stir`, Adjust or Drop.
   virtual bool Tick(BootMs now);
 
   // Called when the tag has another form now (FormOf). After the return, nothing is issued; the

@@ -11,6 +11,7 @@
 
 #include "registry/cluster/slot.h"
 #include "server/issue/segment/ordered.h"
+#include "server/node/segment_tags.h"
 #include "tests/server/issue/segment/segment_rig.h"
 #include "tests/support/registry/memory_coordinator.h"
 #include "tests/support/virtual_clock.h"
@@ -20,9 +21,27 @@ namespace {
 
 TagDefinition Definition() {
   TagDefinition tag{.name = "order", .strategy = "segment"};
+  tag.store = "main";
   tag.buffer = TagBuffer::kOwner;
   return tag;
 }
+
+// One server's connection to the store that both servers share.
+class SharedSource final : public RangeSource {
+ public:
+  explicit SharedSource(ScriptedSource& store) : store_(store) {}
+
+  void Take(const TagDefinition& tag, int64_t size, TakeDone done) override {
+    store_.Take(tag, size, std::move(done));
+  }
+  void GiveBack(const TagDefinition& tag, Range tail, GiveBackDone done) override {
+    store_.GiveBack(tag, tail, std::move(done));
+  }
+  bool permits_no_buffer() const override { return false; }
+
+ private:
+  ScriptedSource& store_;
+};
 
 // Two servers of a cluster, in virtual time, which ask each other without a network.
 class TagOwnersTest : public testing::Test {
@@ -49,16 +68,19 @@ class TagOwnersTest : public testing::Test {
                      done(reaches ? asked->second->owners.TakeFor(take) : Range{});
                    },
                .unreachable = [&test, this] { return test.unreachable_[address]; }}),
-          tag(*Ordered::Make(Definition(), {test.ledger_, test.clock_, entropy, {}},
-                             owners.TermOf("order"), owners)) {
+          tags(
+              link, [](const std::function<void()>& task) { task(); }, test.clock_, entropy) {
       link.OnSession([](SessionEvent) {});
-      owners.Add(Definition(), tag->own());
+      tags.SetOwners(owners);
+      EXPECT_TRUE(tags.AddSource("main", std::make_unique<SharedSource>(test.ledger_)).ok());
+      tag = std::dynamic_pointer_cast<Ordered>(*tags.Make(Definition()));
     }
 
     const std::string address;
     MemoryCoordinator link;
     SeededEntropy entropy;
     TagOwners owners;
+    SegmentTags tags;
     std::shared_ptr<Ordered> tag;
   };
 
@@ -92,7 +114,7 @@ class TagOwnersTest : public testing::Test {
         while (reads && server->link.Dispatch(Milliseconds(0)) > 0)
           server->owners.Tick(clock_.Boot());
         server->owners.Tick(clock_.Boot());
-        server->tag->Tick(clock_.Boot());
+        server->tags.Tick(clock_.Boot());
       }
       while (!ledger_.questions.empty()) ledger_.Answer();
     }
@@ -190,6 +212,22 @@ TEST_F(TagOwnersTest, AHandOverRefusesNoCall) {
   EXPECT_TRUE(owner->owners.handed_over());
   EXPECT_TRUE(other->tag->own()->owns());
   EXPECT_GT(One(*other), after);
+}
+
+// The tag is idle before the call, so its tick is due only after a second.
+TEST_F(TagOwnersTest, ACallOfAnIdleTagIsRepeatedAsSoonAsANewOwnerGivesNumbers) {
+  Pass(Milliseconds(6'000));
+  const auto [owner, other] = Roles();
+  One(*other);
+  Pass(Milliseconds(1'500));
+  owner->owners.HandOver();
+  while (owner->tag->own()->owns()) Pass(Milliseconds(10));
+  IssueCall call;
+  call.Begin({.count = 1});
+  ASSERT_EQ(owner->tag->Issue(call), Verdict::kWait);
+  while (!other->tag->own()->owns()) Pass(Milliseconds(10));
+  Pass(Milliseconds(30));
+  EXPECT_EQ(owner->tag->Issue(call), Verdict::kIssued) << call.refusal();
 }
 
 TEST_F(TagOwnersTest, AnotherServerTakesOverAfterALoss) {
@@ -345,7 +383,7 @@ TEST_F(TagOwnersTest, AnUnreachableOwnerIsNotKnown) {
   Pass(Milliseconds(9'000));
   const auto [owner, other] = Roles();
   unreachable_[other->address] = owner->address;
-  Pass(OwnerSource::kHold + Milliseconds(100));
+  Pass(OwnerSource::kHold + SegmentTags::kVisitAllEvery + Milliseconds(100));
   ExpectKnown(other->owners, *other->tag, false);
   EXPECT_EQ(other->owners.Trouble("order"), "this server cannot reach " + owner->address);
   unreachable_.clear();
