@@ -88,10 +88,7 @@ bool Owners::IsRenewed(const OtherBeat& other) const {
 bool Owners::IsNeeded() const {
   if (!waits_ || std::ranges::none_of(shares_, &Share::here)) return false;
   if (registry_.now() >= list_at_) return true;  // the beats have not been read since HandOver
-  return std::ranges::none_of(beats_, [this](const auto& other) {
-    return IsRenewed(other.second) &&
-           other.second.sighting.state().version >= kRenewalsBeforeTaking;
-  });
+  return std::ranges::none_of(beats_, [this](const auto& other) { return MayTake(other.second); });
 }
 
 bool Owners::awaits_successor() const {
@@ -106,6 +103,10 @@ Milliseconds Owners::Avoidance() const {
   return is_avoided() && std::ranges::any_of(beats_, renews) ? options_.window : Milliseconds(0);
 }
 
+bool Owners::MayTake(const OtherBeat& other) const {
+  return IsRenewed(other) && other.sighting.state().version >= kRenewalsBeforeTaking;
+}
+
 // Returns this server and those whose beats are renewed.
 std::vector<std::string> Owners::Candidates() const {
   std::vector<std::string> addresses{options_.address};
@@ -114,6 +115,16 @@ std::vector<std::string> Owners::Candidates() const {
   }
   std::sort(addresses.begin(), addresses.end());
   addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  return addresses;
+}
+
+// Returns this server and those that may take a partition that `left` has given up.
+std::vector<std::string> Owners::Successors(const std::string& left) const {
+  std::vector<std::string> addresses{options_.address};
+  for (const auto& [tenure, other] : beats_) {
+    const bool takes = MayTake(other) && other.beat->address != left;
+    if (takes && other.beat->address != options_.address) addresses.push_back(other.beat->address);
+  }
   return addresses;
 }
 
@@ -126,8 +137,10 @@ std::optional<std::vector<Write>> Owners::TakingOf(size_t partition,
   if (share.stale || now < share.try_at || IsNamed(share)) return std::nullopt;
   const int64_t session = registry_.session();
   if (session != synced_session_ || now - synced_at_ < Margin(options_.window)) return std::nullopt;
-  const auto rank =
-      static_cast<int>(std::min(RankOf(partition, options_.address, candidates), kRankMax));
+  const bool is_free = share.owner.ok() && share.owner->tenure.zero();
+  const auto rank = static_cast<int>(
+      std::min(RankOf(partition, options_.address, is_free ? Successors(share.left) : candidates),
+               kRankMax));
   std::vector<Write> writes{Write::Check(kMetaPath, root_->version),
                             Write::Check(BeatPath(tenure_->name), tenure_->version),
                             Write::Check(AlivePath(tenure_->name), 0)};
@@ -136,7 +149,6 @@ std::optional<std::vector<Write>> Owners::TakingOf(size_t partition,
     if (!share.sighting.HasLasted(wait, session, now)) return std::nullopt;
   } else {
     if (!share.owner.ok()) return std::nullopt;  // unreadable: an operator must act
-    const bool is_free = share.owner->tenure.zero();
     const Milliseconds wait = rank * kFreeRankDelay + Avoidance();
     if (is_free && !share.sighting.HasLasted(wait, session, now)) {
       return std::nullopt;

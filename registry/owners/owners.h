@@ -179,6 +179,7 @@ class Owners {
     Sighting sighting{};
     Result<PartitionOwner> owner = Unavailable("not read yet");
     WallMs modified{};
+    std::string left{};             // address of the latest owner, which may have given it up
     std::optional<Nonce> change{};  // last attempt of this tenure to take it; empty once given up
     bool here = false;              // a term runs, which began with that change
     OwnedTerm term{};
@@ -197,7 +198,9 @@ class Owners {
   bool MayBeNamed(const Nonce& tenure) const;
   bool IsRenewed(const OtherBeat& other) const;
   bool IsNeeded() const;
+  bool MayTake(const OtherBeat& other) const;
   std::vector<std::string> Candidates() const;
+  std::vector<std::string> Successors(const std::string& left) const;
   std::optional<std::vector<Write>> TakingOf(size_t partition,
                                              const std::vector<std::string>& candidates);
   void AddChange(std::vector<Write>& writes, size_t partition, PartitionOwner owner) const;

@@ -104,6 +104,7 @@ void Owners::See(size_t partition, const Result<Node>& node) {
   share.sighting.Saw(state, registry_.session(), registry_.now(), gap_max());
   share.owner = node.ok() ? ParsePartitionOwner(node->data) : node.status();
   share.modified = node.ok() ? node->stat.modified : WallMs();
+  if (share.owner.ok() && !share.owner->tenure.zero()) share.left = share.owner->address;
   const bool is_own = IsNamed(share) && share.owner->change == share.change;
   if (share.here && (state != before || !is_own)) {
     EndTenure("another process has changed a partition");

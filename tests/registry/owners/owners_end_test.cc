@@ -95,6 +95,20 @@ TEST_F(OwnersEndTest, KeepsItsPartitionsUntilAnotherServerMayTakeThem) {
   EXPECT_EQ(b_.MayTake(clock_.Boot()), 8);
 }
 
+// Neither the server that leaves nor one that may not take a partition yet comes before it.
+TEST_F(OwnersEndTest, ItsSuccessorTakesThePartitionsAsSoonAsTheyAreFree) {
+  OwnersServer c{tree_, clock_, "10.0.0.3:7609", 3};
+  MakePartitions();
+  Pass(kStart, {&a_});
+  Pass(kStart, {&a_, &b_});
+  Pass(kWindow, {&a_, &b_, &c});
+  ASSERT_EQ(a_.Owned(), 8);
+  a_.owners.HandOver();
+  while (!a_.owners.handed_over()) Pass(kStep, {&a_, &c});
+  Round(b_);
+  EXPECT_EQ(b_.MayTake(clock_.Boot()), 8);
+}
+
 TEST_F(OwnersEndTest, KeepsItsPartitionsUntilItStopsIfThereIsNoOtherServer) {
   MakePartitions();
   Pass(kStart, {&a_});
