@@ -160,6 +160,13 @@ int64_t TagOwners::Owned() const {
   return partitions;
 }
 
+bool TagOwners::HasTerm() const {
+  for (size_t i = 0; i < kPartitions; ++i) {
+    if (owners_.term(i).Load() != 0) return true;
+  }
+  return false;
+}
+
 std::string TagOwners::Trouble(const std::string& tag) const {
   const std::lock_guard lock(mutex_);
   if (!trouble_.empty()) return trouble_;
@@ -201,8 +208,8 @@ Result<Range> TagOwners::TakeFor(const PeerTake& take) {
   if (take.tag.empty()) {
     const int64_t owned = Owned();
     if (owned != 0) return Confirmation(owned);
-    return Unavailable(Cat("its owner ", setup_.address,
-                           " has handed it over, or could not renew its beat in time"));
+    if (!HasTerm()) return Range{};
+    return Unavailable(Cat("its owner ", setup_.address, " could not renew its beat in time"));
   }
   const auto served = served_.find(take.tag);
   const std::shared_ptr<OwnedNumbers> own =

@@ -93,7 +93,8 @@ class TagOwners final : public OwnerLink {
   }
 
   // Answers another server's take, as OwnerLink::Take. A take without a tag asks which partitions
-  // this server's tenure owns now; the answer is a Confirmation, or an error if there are none.
+  // this server's tenure owns now. The answer is a Confirmation; an empty range if it has no term,
+  // perhaps not yet; or an error once its window is over.
   Result<Range> TakeFor(const PeerTake& take);
 
   TagOwner OwnerOf(const std::string& tag) const;
@@ -134,6 +135,8 @@ class TagOwners final : public OwnerLink {
   TagOwner OwnerLocked(const std::string& tag) const;
   bool IsConfirmedLocked(size_t partition, BootMs now, bool starts);
   int64_t Owned() const;
+  // Returns whether this server owns a partition, even if its window is over.
+  bool HasTerm() const;
 
   const Clock& clock_;
   const OwnersSetup setup_;
