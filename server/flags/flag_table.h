@@ -195,8 +195,9 @@
        "one per core, at most 4.")                                                                 \
   LIMIT(int32, connections_max, 1, 1'000'000,                                                      \
         "Maximum connections on the public port. At the limit, the oldest incomplete request is "  \
-        "closed, or the longest idle connection of the address that has most. Raise it if "        \
-        "connections are closed as `too_many`.")                                                   \
+        "closed, or the longest idle connection of the address that has most. For tags with "      \
+        "buffer=owner, two places for each listed server, at most half of all, are reserved. "     \
+        "Raise it if connections are closed as `too_many`.")                                       \
   LIMIT(int32, connections_per_peer_max, 1, 1'000'000,                                             \
         "Maximum connections from one address, from one /64 network of IPv6, or from one user of " \
         "the Unix socket. Raise it if many clients share a proxy.")                                \
