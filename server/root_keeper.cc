@@ -115,12 +115,13 @@ Task<> RootKeeper::ReadRoot() {
     co_return;
   }
   RootSettings seen = SettingsOf(*meta, root->stat.version, *settings_read);
+  seen.machines_version = machines->stat.version;
   seen.era_began = era->stat.modified;  // this node is never set, so its time is its creation
   const std::shared_ptr<const RootSettings> known = settings();
   const bool same = known && known->era == seen.era && known->version == seen.version &&
                     known->window == seen.window && known->lease_share == seen.lease_share &&
                     known->settings_version == seen.settings_version &&
-                    machines_version_ == machines->stat.version;
+                    known->machines_version == seen.machines_version;
   if (same && whole_ && async_registry_.now() < read_all_at_) co_return;
   Result<RootSettings> all = co_await ReadAll(seen);
   if (!all.ok()) {
@@ -133,7 +134,6 @@ Task<> RootKeeper::ReadRoot() {
     co_return;
   }
   whole_ = true;
-  machines_version_ = machines->stat.version;
   read_all_at_ = async_registry_.now() + kReadAllEvery;
   Take(*std::move(all));
 }

@@ -25,7 +25,8 @@ namespace firn {
 //  2. A reading counts only if all of it succeeded and the root node was the same before and after
 //     it, is not frozen, and belongs to this cluster. So data that are lost do not
 //     replace the copy.
-//  3. A root node that is older than the known one of the same era does not replace it.
+//  3. A reading that is older than the copy (RootSettings::OlderThan) does not replace it: the
+//     registry may have been put back to a backup, and no claim may have noticed yet.
 //  4. If the file cannot be written, it is written again within an hour.
 //  5. While the root node is frozen, it also reads what an unfinished restore has left, for the
 //     command that completes it.
@@ -72,7 +73,6 @@ class RootKeeper {
   // Set by watches, whose notifications may come after this object's end.
   const std::shared_ptr<bool> stale_ = std::make_shared<bool>(true);
   bool whole_ = false;  // every record was read in this session
-  int64_t machines_version_ = 0;
   BootMs not_before_, reread_at_, read_all_at_;
 
   mutable std::mutex mutex_;

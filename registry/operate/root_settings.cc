@@ -119,6 +119,9 @@ std::string FormatRootSettings(const RootSettings& settings) {
   if (settings.settings_version != RootSettings::kNotRecorded) {
     write.Number("settings_version", settings.settings_version);
   }
+  if (settings.machines_version != RootSettings::kNotRecorded) {
+    write.Number("machines_version", settings.machines_version);
+  }
   return write.Text("uuid", settings.uuid)
       .Text("layout", settings.layout)
       .Number("rack_bits", settings.rack_bits)
@@ -151,6 +154,7 @@ Result<RootSettings> ParseRootSettings(std::string_view json) {
       .NumberIfAny("lease_share", settings.lease_share, 0, 100)
       .NumberIfAny("claim_window_ms", window, 0, ClusterSettings::kWindowMax.count())
       .NumberIfAny("settings_version", settings.settings_version, INT64_MIN, INT64_MAX)
+      .NumberIfAny("machines_version", settings.machines_version, INT64_MIN, INT64_MAX)
       .Text("era", era)
       .Number("root_version", settings.version, INT64_MIN)
       .Number("floor_ms", floor, 0, kRecordTimeMax.ms())

@@ -52,6 +52,8 @@ struct RootSettings {
   int64_t settings_version = kNotRecorded;
   Nonce era{};
   int64_t version = 0;  // of the root node, within the era
+  // Of the node above the racks, which each change of reservations sets, within the era.
+  int64_t machines_version = kNotRecorded;
   WallMs floor{};
   WallMs era_began{};                   // by the registry's clock; 0: not recorded
   std::vector<ReservedIds> reserved{};  // in order
@@ -62,10 +64,13 @@ struct RootSettings {
   // Adds a machine id by its record, unless it can be claimed. Call in order.
   void Add(MachineId machine, const SlotRecord& record);
 
-  // Whether this is an earlier state than `other` of the same data.
+  // Whether this is an earlier state than `other` of the same data. A restore, which begins an era,
+  // raises the floor.
   bool OlderThan(const RootSettings& other) const {
-    return uuid == other.uuid && era == other.era &&
-           std::tie(version, settings_version) < std::tie(other.version, other.settings_version);
+    if (uuid != other.uuid) return false;
+    if (era != other.era) return floor < other.floor;
+    return std::tie(version, settings_version) < std::tie(other.version, other.settings_version) ||
+           machines_version < other.machines_version;
   }
 
   // Returns the time that ids may have reached by `now`: after a restore, id clocks start at the

@@ -147,6 +147,45 @@ TEST_F(RootKeeperTest, AnOlderOrFrozenRootNodeReplacesNothing) {
   EXPECT_EQ(Settings(), before) << "the state folder's";
 }
 
+// A reservation does not change the root node.
+TEST_F(RootKeeperTest, OlderMachineIdsReplaceNothing) {
+  Pass(kAMoment);
+  const MemoryTree::Image older = tree_.Save();
+  ASSERT_TRUE(ReserveSlots(operator_, {{0, 2}}, "an old system").ok());
+  Pass(RootKeeper::kRetry + kAMoment);
+  const RootSettings before = Settings();
+  ASSERT_EQ(before.reserved.size(), 1u);
+  ASSERT_TRUE(IsOnDisk(before));
+  tree_.Load(older);
+  Start();
+  Pass(2 * RootKeeper::kRetry);
+  EXPECT_EQ(Settings(), before);
+}
+
+TEST_F(RootKeeperTest, ForgetsAReservationThatIsReleased) {
+  ASSERT_TRUE(ReserveSlots(operator_, {{0, 2}}, "an old system").ok());
+  Pass(kAMoment);
+  ASSERT_EQ(Settings().reserved.size(), 1u);
+  ASSERT_TRUE(ReleaseSlots(operator_, {{0, 2}}, clock_.Wall(), kAMoment).ok());
+  Pass(RootKeeper::kRetry + kAMoment);
+  EXPECT_TRUE(Settings().reserved.empty());
+}
+
+TEST_F(RootKeeperTest, AnEarlierEraReplacesNothing) {
+  Pass(kAMoment);
+  const MemoryTree::Image older = tree_.Save();
+  const auto restored = RestoreCluster(operator_, {.now = clock_.Wall()}, entropy_);
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  Pass(2 * RootKeeper::kRetry);
+  const RootSettings before = Settings();
+  ASSERT_EQ(before.floor, restored->floor);
+  ASSERT_TRUE(IsOnDisk(before));
+  tree_.Load(older);
+  Start();
+  Pass(2 * RootKeeper::kRetry);
+  EXPECT_EQ(Settings(), before);
+}
+
 // The window is needed for a restore after the node was lost, too.
 TEST_F(RootKeeperTest, KeepsTheLargestClaimWindowThatItHasRead) {
   constexpr Milliseconds kLong{5'400'000};
