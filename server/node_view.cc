@@ -256,7 +256,6 @@ std::string NodeView::knowledge() const {
   Backup known{.cluster = options_.place.registry,
                .taken = clock_.Wall(),
                .composed = true,
-               .reached = {lease_bound_()},
                .settings_known = root != nullptr && root->uuid == status.claim.uuid,
                .tags_known = status.tags_known ? status.tags_complete : kept_list,
                .checksum = kept->checksum};
@@ -267,6 +266,11 @@ std::string NodeView::knowledge() const {
   known.root.window = std::max(known.root.window, options_.node.claim.window);
   for (const ClaimStatus& claim : status.claims)
     if (claim.machine) known.bounds.emplace_back(*claim.machine, claim.bound);
+  if (leases_ != nullptr) {
+    known.reached = {leases_->highest_bound()};
+    for (const LeaseShown& lease : leases_->List())
+      known.bounds.emplace_back(lease.machine, lease.bound);
+  }
   std::map<std::string, TagDefinition> tags = *status.unserved;
   {
     const std::shared_lock lock(mutex_);
@@ -325,7 +329,7 @@ ProviderReport NodeView::ForProviders() const {
     report.unsupplied.emplace(tag, std::move(segment.trouble));
   }
   report.bound = status.claim.bound;
-  report.lease_bound = lease_bound_();
+  if (leases_ != nullptr) report.lease_bound = leases_->highest_bound();
   report.window = options_.node.claim.window;
   for (const ClaimStatus& claim : status.claims) {
     if (!claim.machine) continue;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <map>
 #include <optional>
 #include <shared_mutex>
@@ -15,6 +14,7 @@
 #include "server/flags/options.h"
 #include "server/front/desk/metrics.h"
 #include "server/front/desk/server_view.h"
+#include "server/lease/lease_desk.h"
 #include "server/node/issuing_node.h"
 #include "server/operator_setting.h"
 #include "server/root_keeper.h"
@@ -55,9 +55,8 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   // Marks the server as draining from now on.
   void Drain() { draining_ = true; }
 
-  // Sets the source of the highest bound of a leased machine id; any thread may call it. Call
-  // before the first report.
-  void SetLeaseBound(std::function<WallMs()> bound) { lease_bound_ = std::move(bound); }
+  // Sets the server's leases, which must outlive all calls. Call before the first report.
+  void SetLeases(const LeaseDesk& leases) { leases_ = &leases; }
 
   // Sets whether the server has refused over 1 % of its last calls as OVERLOADED.
   void SetOverloaded(bool overloaded) { overloaded_ = overloaded; }
@@ -106,7 +105,7 @@ class NodeView final : public front::ServerView, public front::ServerControl {
   const Clock& clock_;
   const RackSplit split_;
   const WallMs started_;
-  std::function<WallMs()> lease_bound_ = [] { return WallMs(); };
+  const LeaseDesk* leases_ = nullptr;
   std::atomic<bool> draining_{false}, overloaded_{false};
   std::atomic<uint64_t> tags_changed_{0};  // number of changes of tags_
   mutable std::shared_mutex mutex_;

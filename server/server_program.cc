@@ -121,7 +121,7 @@ ServerProgram::ServerProgram(ServerOptions options, const Clock& clock, Entropy&
                {}, clock, entropy),
       lease_desk_(OpenLeases(entropy)),
       front_(FrontOptions(), node_->issuer(), view_, view_, clock) {
-  if (leases_ != nullptr) view_.SetLeaseBound([this] { return leases_->highest_bound(); });
+  view_.SetLeases(*lease_desk_);
 }
 
 ServerProgram::~ServerProgram() {

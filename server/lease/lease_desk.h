@@ -154,6 +154,9 @@ class LeaseDesk {
   // Returns the leases, sorted by number.
   virtual std::vector<LeaseShown> List() const = 0;
   virtual LeaseCounts counts() const = 0;
+
+  // Returns the highest bound of a lease of this process or an earlier one; 0 if there is none.
+  virtual WallMs highest_bound() const { return {}; }
 };
 
 }  // namespace firn

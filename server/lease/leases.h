@@ -32,8 +32,7 @@ class Leases final : public LeaseDesk {
   std::shared_ptr<const LeaseAnswer> Call(LeaseCall call) override;
   std::vector<LeaseShown> List() const override;
   LeaseCounts counts() const override;
-  // Returns the highest bound of a lease of this process or an earlier one; 0 if there is none.
-  WallMs highest_bound() const;
+  WallMs highest_bound() const override;
 
   void OnSession(const SessionEvent& event) { core_->table.OnSession(event); }
   void Tick(const KeeperTime& now, LeaseTable::Server server);

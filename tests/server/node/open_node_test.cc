@@ -12,6 +12,7 @@
 #include "registry/seam/blocking_coordinator.h"
 #include "server/node_view.h"
 #include "server/server_listing.h"
+#include "tests/server/front/leases/scripted_leases.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/virtual_clock.h"
@@ -168,7 +169,7 @@ TEST_F(OpenNodeTest, TheRestoreCommandHasTheLayoutIfTheSettingsAreUnread) {
   const ServerOptions options = OptionsOfAServer();
   const ServerListing listing(node->loop().coordinator(), "test", std::nullopt, clock_);
   const RootKeeper root(node->loop().coordinator(), SystemEntropy(), "");
-  const NodeView view(options, *node, operators, listing, root, clock_);
+  NodeView view(options, *node, operators, listing, root, clock_);
   {
     const auto coordinator = OpenCoordinator(Registry(), {}, SystemClock(), SystemEntropy());
     BlockingCoordinator registry(**coordinator, SystemClock());
@@ -180,8 +181,12 @@ TEST_F(OpenNodeTest, TheRestoreCommandHasTheLayoutIfTheSettingsAreUnread) {
   std::string command;
   EXPECT_TRUE(Eventually(kPatience, [&] { return !(command = view.RepairCommand()).empty(); }));
   EXPECT_NE(command.find(" --layout=firn --rack_bits="), command.npos) << command;
+  front::ScriptedLeases leases;
+  leases.shown = {{.machine = MachineId(5), .bound = clock_.Wall()}};
+  view.SetLeases(leases);
   const Result<Backup> known = ParseBackup(view.knowledge());
   ASSERT_TRUE(known.ok()) << known.status();
+  EXPECT_EQ(known->bounds.back(), std::pair(MachineId(5), leases.shown.front().bound));
   EXPECT_EQ(known->root.uuid, node->status().claim.uuid);
   EXPECT_EQ(known->root.layout, "firn");
   EXPECT_FALSE(known->settings_known);

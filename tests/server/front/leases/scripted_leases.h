@@ -27,7 +27,7 @@ class ScriptedLeases final : public LeaseDesk {
     }
     return answer;
   }
-  std::vector<LeaseShown> List() const override { return {}; }
+  std::vector<LeaseShown> List() const override { return shown; }
   LeaseCounts counts() const override { return {}; }
 
   void Give(const LeaseReply& given) {
@@ -35,6 +35,7 @@ class ScriptedLeases final : public LeaseDesk {
     waiting.clear();
   }
 
+  std::vector<LeaseShown> shown{};
   std::optional<LeaseReply> reply{};
   std::vector<LeaseCall> calls;
   std::vector<std::shared_ptr<LeaseAnswer>> waiting;
