@@ -6,24 +6,9 @@
 
 #include "common/base/status.h"
 #include "common/base/units.h"
-#include "common/id/layout.h"
+#include "common/id/lease_grant.h"
 
 namespace firn {
-
-// The terms of a lease: its holder may issue every id of `machine` with a tick in [from, until).
-struct LeaseGrant {
-  std::string lease{};   // secret name of the lease
-  std::string server{};  // address of the server that granted it
-  Layout layout = Layout::Firn();
-  MachineId machine{};
-  uint64_t base_bits = 0;  // machine id and constant fields, at their positions in an id
-  uint64_t sequence_from = 0;
-  uint64_t sequence_count = 0;
-  Tick from{};
-  Tick until{};
-  Milliseconds renew_in{0};
-  bool ending = false;  // the server extends the lease only up to a final bound
-};
 
 // Returns kInvalid, with the reason, for terms under which no id may be issued: `base_bits` outside
 // their fields, only a part of the sequence, or ticks that the layout does not have.

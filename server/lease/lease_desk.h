@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/base/units.h"
-#include "common/id/layout.h"
+#include "common/id/lease_grant.h"
 
 namespace firn {
 
@@ -66,7 +66,7 @@ enum class LeaseVerdict {
   kUnknown,     // this server has no such lease: it has ended, or the server has restarted
   kOutdated,    // a retry that arrived after a later request: it has no effect
   kRevoked,     // stop issuing at once
-  kElsewhere,   // another server granted the lease; `server` is its address
+  kElsewhere,   // another server granted the lease
   kLater,       // retry with the same token or turn
   kLimit,       // the client has reached its limit; retry once one of its leases has ended
   kRefused,     // this server grants no leases
@@ -76,24 +76,12 @@ inline constexpr size_t kLeaseVerdicts = 10;
 // Returns a lower-case word for metrics.
 std::string_view LeaseVerdictName(LeaseVerdict verdict);
 
-// The program may issue ids of `machine` with ticks in [from, until).
-struct LeaseTerms {
-  std::string lease{};  // secret; contains its server's address
-  uint64_t number = 0;  // public; later processes of the server do not reuse it
-  MachineId machine{};
-  uint32_t worker = 0, rack = 0;
-  Tick from{}, until{};
-  Milliseconds renew_in{0};
-  bool ending = false;  // its bound is final: take another lease in time
-};
-
 struct LeaseReply {
   LeaseVerdict verdict = LeaseVerdict::kLater;
   std::string message{};        // of a refusal: a sentence
   Milliseconds retry_after{0};  // of kLater and kLimit
   bool claiming = false;        // of kLater: a claim for the token is under way at this server
-  std::string server{};         // of kGranted and kElsewhere: address of the lease's server
-  LeaseTerms terms{};           // of kGranted
+  LeaseGrant terms{};           // of kGranted; of kElsewhere: only `server` is set
 };
 
 // A reply that the control thread gives later, exactly once. Thread-safe.

@@ -82,9 +82,7 @@ void LeaseTable::Flush(Lease& lease) {
   if (answers.empty()) return;
   NoteAnswered(lease);
   for (const Waiting& one : answers) {
-    one.done({.verdict = LeaseVerdict::kGranted,
-              .server = options_.address,
-              .terms = TermsOf(lease, one.until)});
+    one.done({.verdict = LeaseVerdict::kGranted, .terms = TermsOf(lease, one.until)});
   }
 }
 
@@ -98,14 +96,18 @@ void LeaseTable::NoteAnswered(Lease& lease) {
       << lease.title() << " was granted machine id " << machine.value();
 }
 
-LeaseTerms LeaseTable::TermsOf(const Lease& lease, firn::Tick until) const {
+LeaseGrant LeaseTable::TermsOf(const Lease& lease, firn::Tick until) const {
   const Tenure::Terms& terms = lease.tenure().terms();
   const Milliseconds left = layout().StartOf(until) - lease.claim->TimeAt(now_);
   return {.lease = lease.id,
           .number = lease.number,
+          .server = options_.address,
+          .layout = layout(),
           .machine = terms.machine,
           .worker = terms.slot.worker,
           .rack = terms.slot.rack,
+          .base_bits = layout().BaseBits(terms.machine, 0),
+          .sequence_count = layout().ids_per_tick(),
           .from = lease.from(),
           .until = until,
           .renew_in = std::max(left / 3, kRenewMin),

@@ -293,7 +293,7 @@ LeaseTable::Lease* LeaseTable::Find(const std::string& id, const Done& done) {
     ++counts_.refused[static_cast<size_t>(LeaseVerdict::kElsewhere)];
     done({.verdict = LeaseVerdict::kElsewhere,
           .message = "the lease belongs to server " + *server,
-          .server = *server});
+          .terms = {.server = *server}});
   } else {
     Refuse(LeaseVerdict::kUnknown,
            "this server has no such lease: it has ended, or the server was restarted and could not "

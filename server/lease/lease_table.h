@@ -75,7 +75,7 @@ class LeaseTable {
   static constexpr Milliseconds kTickMax{5'000};
   // How long a request waits for a claim. After that the program has to repeat it at this server.
   static constexpr Milliseconds kClaimPatience{1'000};
-  static constexpr Milliseconds kRenewMin{100};  // minimum of LeaseTerms::renew_in
+  static constexpr Milliseconds kRenewMin{100};  // minimum of LeaseGrant::renew_in
   static constexpr char kStopping[] = "this server is stopping; use another one";
   // Refusal until the server's own claim has been compared with the registry: the registry may have
   // lost a lease, whose machine id then looks free.
@@ -208,7 +208,7 @@ class LeaseTable {
   bool TickEnded(Ended& ended);
   firn::Tick EndFor(const Lease& lease, Milliseconds ahead) const;
   LeaseShown Shown(const Lease& lease) const;
-  LeaseTerms TermsOf(const Lease& lease, firn::Tick until) const;
+  LeaseGrant TermsOf(const Lease& lease, firn::Tick until) const;
   void Refuse(LeaseVerdict verdict, std::string message, const Done& done);
   LeaseReply Later(std::string message);
   LeaseReply CannotKeep();

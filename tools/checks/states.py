@@ -17,7 +17,7 @@ NAMED = {
     "ReasonName": "common/id/reason.cc",
     "PhaseName": "common/id/server_phase.cc",
     "LeaseVerdictName": "server/lease/lease_desk.cc",
-    "LeaseFaultName": "server/front/desk/lease_calls.cc",
+    "LeaseResult ResultOf": "server/front/desk/lease_calls.cc",
 }
 # Words that name no state in which a call is refused.
 NO_STATES = {"unknown", "granted", "ended"}

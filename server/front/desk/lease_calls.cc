@@ -13,10 +13,13 @@ constexpr size_t kTokenBytesMax = 32;
 constexpr size_t kNameBytesMax = 64;
 constexpr size_t kLeaseBytesMax = 640;  // contains the server's address
 
-LeaseResult ResultOf(const LeaseReply& reply, const Layout& layout) {
+LeaseResult ResultOf(const LeaseReply& reply) {
+  const auto fault = [&](int number, std::string_view name, int http_status) {
+    return LeaseRefusal{number, name, http_status, reply.message, reply.terms.server};
+  };
   switch (reply.verdict) {
     case LeaseVerdict::kGranted:
-      return LeasePromise{reply.terms, reply.server, layout};
+      return reply.terms;
     case LeaseVerdict::kEnded:
       return LeaseEnded();
     case LeaseVerdict::kBadRequest:
@@ -26,15 +29,15 @@ LeaseResult ResultOf(const LeaseReply& reply, const Layout& layout) {
       return Refusal{Reason::kNotReady, reply.message,
                      static_cast<int32_t>(reply.retry_after.count()), !reply.claiming};
     case LeaseVerdict::kUnknown:
-      return LeaseRefusal{LeaseFault::kUnknownLease, reply.message};
+      return fault(1, "UNKNOWN_LEASE", 404);
     case LeaseVerdict::kOutdated:
-      return LeaseRefusal{LeaseFault::kOutdated, reply.message};
+      return fault(2, "OUTDATED", 409);
     case LeaseVerdict::kRevoked:
-      return LeaseRefusal{LeaseFault::kRevoked, reply.message};
+      return fault(3, "REVOKED", 410);
     case LeaseVerdict::kElsewhere:
-      return LeaseRefusal{LeaseFault::kAnotherServers, reply.message, reply.server};
+      return fault(4, "ANOTHER_SERVERS", 421);
     case LeaseVerdict::kRefused:
-      return LeaseRefusal{LeaseFault::kNoLeases, reply.message};
+      return fault(5, "NO_LEASES", 503);
   }
   Die("an unknown verdict on a lease");
 }
@@ -59,30 +62,13 @@ Status CheckTimes(WallMs clock, const std::optional<Milliseconds>& given) {
 
 }  // namespace
 
-std::string_view LeaseFaultName(LeaseFault fault) {
-  switch (fault) {
-    case LeaseFault::kUnknownLease:
-      return "UNKNOWN_LEASE";
-    case LeaseFault::kOutdated:
-      return "OUTDATED";
-    case LeaseFault::kRevoked:
-      return "REVOKED";
-    case LeaseFault::kAnotherServers:
-      return "ANOTHER_SERVERS";
-    case LeaseFault::kNoLeases:
-      return "NO_LEASES";
-  }
-  Die("an unknown fault of a lease");
-}
-
-LeaseCalls::LeaseCalls(const Backend& backend, LeaseDesk* leases)
-    : backend_(backend), leases_(leases) {
+LeaseCalls::LeaseCalls(const Backend& backend, LeaseDesk* leases) : leases_(leases) {
   if (backend.rights != nullptr) rights_.emplace(*backend.rights);
 }
 
 std::optional<LeaseResult> LeaseCalls::WhyNot(const DoorCall& door, LeaseClient& client) {
   if (leases_ == nullptr) {
-    return LeaseRefusal{LeaseFault::kNoLeases, "this server grants no leases"};
+    return ResultOf({.verdict = LeaseVerdict::kRefused, .message = "this server grants no leases"});
   }
   if (!rights_) return std::nullopt;
   std::optional<LeaseClient> permitted = rights_->PermitLeases(door.names, door.user);
@@ -116,11 +102,8 @@ Status LeaseCalls::Check(const LeaseCall& call) {
   return valid ? Status() : Invalid("used_tick is not a tick");
 }
 
-std::optional<LeaseResult> LeaseCalls::Continue(const LeaseAnswer& waiting,
-                                                const DoorCall& door) const {
-  if (const LeaseReply* const reply = waiting.Get()) {
-    return ResultOf(*reply, backend_.view.layout());
-  }
+std::optional<LeaseResult> LeaseCalls::Continue(const LeaseAnswer& waiting, const DoorCall& door) {
+  if (const LeaseReply* const reply = waiting.Get()) return ResultOf(*reply);
   if (door.last) {
     return Refusal{Reason::kNotReady, "no answer yet; repeat the request", kRepeatInMs, true};
   }

@@ -10,7 +10,7 @@
 
 #include "common/base/status.h"
 #include "common/base/units.h"
-#include "common/id/layout.h"
+#include "common/id/lease_grant.h"
 #include "server/front/desk/backend.h"
 #include "server/front/desk/tag_rights.h"
 #include "server/front/net/protocol.h"
@@ -19,27 +19,18 @@
 
 namespace firn::front {
 
-// The ids that a lessee may use: all ids of `layout` with the machine id and the ticks of `terms`.
-struct LeasePromise {
-  LeaseTerms terms;
-  std::string server;  // the server that granted the lease
-  Layout layout;
-};
-
 struct LeaseEnded {};
 
-// Why a lease was refused, where no Reason fits.
-enum class LeaseFault : uint8_t { kUnknownLease, kOutdated, kRevoked, kAnotherServers, kNoLeases };
-// The names of the wire contract, such as "UNKNOWN_LEASE".
-std::string_view LeaseFaultName(LeaseFault fault);
-
+// A refusal for which there is no Reason.
 struct LeaseRefusal {
-  LeaseFault fault;
+  int fault;              // the number in wire::LeaseFault
+  std::string_view name;  // its name there, such as "UNKNOWN_LEASE"
+  int http_status;
   std::string message;
-  std::string server{};  // of kAnotherServers
+  std::string server;  // of ANOTHER_SERVERS
 };
 
-using LeaseResult = std::variant<LeasePromise, LeaseEnded, Refusal, LeaseRefusal>;
+using LeaseResult = std::variant<LeaseGrant, LeaseEnded, Refusal, LeaseRefusal>;
 
 // Turns the requests for leases of all protocols on one IO thread into answers. Checks the client's
 // right and the request; the request then waits until the control thread has answered.
@@ -69,7 +60,7 @@ class LeaseCalls {
     waiting = leases_->Call(*std::move(call));
     return Continue(*waiting, door);
   }
-  std::optional<LeaseResult> Continue(const LeaseAnswer& waiting, const DoorCall& door) const;
+  static std::optional<LeaseResult> Continue(const LeaseAnswer& waiting, const DoorCall& door);
 
  private:
   // Returns the refusal if the client may not lease. Sets `client` if there is a file of rights.
@@ -79,7 +70,6 @@ class LeaseCalls {
     return Refusal{Reason::kBadRequest, status.message(), 0, false};
   }
 
-  const Backend& backend_;
   LeaseDesk* const leases_;
   std::optional<TagRights::Reader> rights_{};
 };

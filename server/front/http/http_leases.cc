@@ -19,49 +19,32 @@ namespace {
 
 constexpr std::string_view kPath = "/v1/leases";
 
-int HttpStatusOf(LeaseFault fault) {
-  switch (fault) {
-    case LeaseFault::kUnknownLease:
-      return 404;
-    case LeaseFault::kOutdated:
-      return 409;
-    case LeaseFault::kRevoked:
-      return 410;
-    case LeaseFault::kAnotherServers:
-      return 421;
-    case LeaseFault::kNoLeases:
-      return 503;
-  }
-  return 500;
-}
-
-Json TermsJson(const LeasePromise& promise) {
-  const LeaseTerms& terms = promise.terms;
-  const Layout& layout = promise.layout;
+Json TermsJson(const LeaseGrant& terms) {
+  const Layout& layout = terms.layout;
   return Json{{"lease", terms.lease},
               {"number", terms.number},
               {"machine_id", terms.machine.value()},
               {"worker", terms.worker},
               {"rack", terms.rack},
-              {"base_bits", std::to_string(layout.BaseBits(terms.machine, 0))},
+              {"base_bits", std::to_string(terms.base_bits)},
               {"tick_shift", layout.time().shift},
               {"sequence_shift", layout.sequence().shift},
               {"sequence_bits", layout.sequence().width},
-              {"sequence_from", 0},
-              {"sequence_count", layout.ids_per_tick()},
+              {"sequence_from", terms.sequence_from},
+              {"sequence_count", terms.sequence_count},
               {"tick_ms", layout.tick_ms()},
               {"epoch_ms", layout.epoch().ms()},
               {"from_tick", terms.from.count()},
               {"until_tick", terms.until.count()},
               {"renew_in_ms", terms.renew_in.count()},
               {"ending", terms.ending},
-              {"server", promise.server}};
+              {"server", terms.server}};
 }
 
-void Tell(const LeasePromise& promise, bool is_new, HttpAnswer& answer) {
+void Tell(const LeaseGrant& grant, bool is_new, HttpAnswer& answer) {
   answer.status = is_new ? 201 : 200;
   answer.content_type = HttpAnswer::kJson;
-  answer.body = JsonText(TermsJson(promise));
+  answer.body = JsonText(TermsJson(grant));
 }
 
 void Tell(const Refusal& refusal, HttpAnswer& answer) {
@@ -71,19 +54,19 @@ void Tell(const Refusal& refusal, HttpAnswer& answer) {
 }
 
 void Tell(const LeaseRefusal& refusal, HttpAnswer& answer) {
-  Json error{{"reason", LeaseFaultName(refusal.fault)},
+  Json error{{"reason", refusal.name},
              {"message", refusal.message},
              {"retry_after_ms", 0},
-             {"another_server_may_help", refusal.fault == LeaseFault::kNoLeases}};
+             {"another_server_may_help", refusal.name == "NO_LEASES"}};
   if (!refusal.server.empty()) error["server"] = refusal.server;
-  answer.status = HttpStatusOf(refusal.fault);
+  answer.status = refusal.http_status;
   answer.content_type = HttpAnswer::kJson;
   answer.body = JsonText({{"error", std::move(error)}});
 }
 
 void Tell(const LeaseResult& result, bool is_new, HttpAnswer& answer) {
-  if (const auto* promise = std::get_if<LeasePromise>(&result)) {
-    Tell(*promise, is_new, answer);
+  if (const auto* grant = std::get_if<LeaseGrant>(&result)) {
+    Tell(*grant, is_new, answer);
   } else if (const auto* refusal = std::get_if<Refusal>(&result)) {
     Tell(*refusal, answer);
   } else if (const auto* fault = std::get_if<LeaseRefusal>(&result)) {
@@ -172,7 +155,7 @@ class LeaseHandler final : public HttpHandler {
     }
     return Park({.retry =
                      [this, waiting = std::move(waiting), is_new](DoorCall& door, HttpAnswer& to) {
-                       return Finish(leases_.Continue(*waiting, door), waiting, is_new, to);
+                       return Finish(LeaseCalls::Continue(*waiting, door), waiting, is_new, to);
                      },
                  .again = StatusCache::kAskAgain,
                  .patience_ms = LeaseCalls::kPatienceMs});

@@ -187,24 +187,24 @@ void ThriftService::servers(wire::ServerList& out, int64_t) {
 // --- leases --------------------------------------------------------------------------------------
 
 template <typename Request>
-std::optional<LeasePromise> ThriftService::AskForLease(const Request& request) {
+LeaseGrant ThriftService::AskForLease(const Request& request) {
   LeaseCalls::Waiting& waiting = waiting_->lease;
   std::optional<LeaseResult> result =
-      waiting != nullptr ? leases_.Continue(*waiting, *door_)
+      waiting != nullptr ? LeaseCalls::Continue(*waiting, *door_)
                          : leases_.Ask(waiting, *door_, [&] { return FromWire(request); });
   if (!result) throw ServeStep::Park(StatusCache::kAskAgain, nullptr, LeaseCalls::kPatienceMs);
   if (auto* refusal = std::get_if<Refusal>(&*result)) throw front::ToWire(*refusal);
   if (auto* refusal = std::get_if<LeaseRefusal>(&*result)) throw front::ToWire(*refusal);
-  auto* promise = std::get_if<LeasePromise>(&*result);
-  return promise != nullptr ? std::optional(std::move(*promise)) : std::nullopt;
+  auto* grant = std::get_if<LeaseGrant>(&*result);
+  return grant != nullptr ? std::move(*grant) : LeaseGrant();
 }
 
 void ThriftService::lease(wire::LeaseTerms& out, const wire::LeaseAsk& ask) {
-  if (const auto promise = AskForLease(ask)) out = front::ToWire(*promise);
+  out = front::ToWire(AskForLease(ask));
 }
 
 void ThriftService::renewLease(wire::LeaseTerms& out, const wire::LeaseRenewal& renewal) {
-  if (const auto promise = AskForLease(renewal)) out = front::ToWire(*promise);
+  out = front::ToWire(AskForLease(renewal));
 }
 
 void ThriftService::releaseLease(const wire::LeaseEnd& end) { AskForLease(end); }

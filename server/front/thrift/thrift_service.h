@@ -107,9 +107,9 @@ class ThriftService final : public wire::IdServiceIf {
   template <typename T>
   T ValueOf(Result<T> result);
   MachineId Machine();
-  // Returns the lease, or nothing for a lease that has ended, or throws.
+  // Returns the lease, or a default one for a lease that has ended, or throws.
   template <typename Request>
-  std::optional<LeasePromise> AskForLease(const Request& request);
+  LeaseGrant AskForLease(const Request& request);
 
   const Backend& backend_;
   IdDesk desk_;

@@ -51,22 +51,6 @@ wire::ServerState::type ToWire(ServerPhase phase) {
   return wire::ServerState::NOT_READY;
 }
 
-wire::LeaseFault::type ToWire(LeaseFault fault) {
-  switch (fault) {
-    case LeaseFault::kUnknownLease:
-      return wire::LeaseFault::UNKNOWN_LEASE;
-    case LeaseFault::kOutdated:
-      return wire::LeaseFault::OUTDATED;
-    case LeaseFault::kRevoked:
-      return wire::LeaseFault::REVOKED;
-    case LeaseFault::kAnotherServers:
-      return wire::LeaseFault::ANOTHER_SERVERS;
-    case LeaseFault::kNoLeases:
-      return wire::LeaseFault::NO_LEASES;
-  }
-  return wire::LeaseFault::NO_LEASES;
-}
-
 void SetConstFields(const IdFields& fields, wire::IdFields& out) {
   if (fields.version) out.__set_version(static_cast<int32_t>(*fields.version));
   if (fields.type) out.__set_type(static_cast<int32_t>(*fields.type));
@@ -177,34 +161,33 @@ wire::ServerStatus ToWire(const ServerReport& report, const Layout& layout, Rack
   return out;
 }
 
-wire::LeaseTerms ToWire(const LeasePromise& promise) {
-  const LeaseTerms& terms = promise.terms;
-  const Layout& layout = promise.layout;
+wire::LeaseTerms ToWire(const LeaseGrant& terms) {
+  const Layout& layout = terms.layout;
   wire::LeaseTerms out;
   out.__set_lease(terms.lease);
   out.__set_number(static_cast<int64_t>(terms.number));
   out.__set_machine(static_cast<int32_t>(terms.machine.value()));
   out.__set_worker(static_cast<int32_t>(terms.worker));
   out.__set_rack(static_cast<int32_t>(terms.rack));
-  out.__set_base_bits(static_cast<int64_t>(layout.BaseBits(terms.machine, 0)));
+  out.__set_base_bits(static_cast<int64_t>(terms.base_bits));
   out.__set_tick_shift(layout.time().shift);
   out.__set_sequence_shift(layout.sequence().shift);
   out.__set_sequence_bits(layout.sequence().width);
-  out.__set_sequence_from(0);
-  out.__set_sequence_count(static_cast<int64_t>(layout.ids_per_tick()));
+  out.__set_sequence_from(static_cast<int64_t>(terms.sequence_from));
+  out.__set_sequence_count(static_cast<int64_t>(terms.sequence_count));
   out.__set_tick_ms(static_cast<int32_t>(layout.tick_ms()));
   out.__set_epoch_ms(layout.epoch().ms());
   out.__set_from_tick(terms.from.count());
   out.__set_until_tick(terms.until.count());
   out.__set_renew_in_ms(static_cast<int32_t>(terms.renew_in.count()));
   out.__set_ending(terms.ending);
-  out.__set_server(promise.server);
+  out.__set_server(terms.server);
   return out;
 }
 
 wire::LeaseRefusal ToWire(const LeaseRefusal& refusal) {
   wire::LeaseRefusal out;
-  out.__set_fault(ToWire(refusal.fault));
+  out.__set_fault(static_cast<wire::LeaseFault::type>(refusal.fault));
   out.__set_message(refusal.message);
   if (!refusal.server.empty()) out.__set_server(refusal.server);
   return out;

@@ -25,7 +25,7 @@ wire::ServerStatus ToWire(const ServerReport& report, const Layout& layout, Rack
 
 wire::ServerEntry ToWire(const ListedServer& server);
 
-wire::LeaseTerms ToWire(const LeasePromise& promise);
+wire::LeaseTerms ToWire(const LeaseGrant& terms);
 wire::LeaseRefusal ToWire(const LeaseRefusal& refusal);
 
 // kInvalid if the clock is missing. LeaseCalls checks the rest.

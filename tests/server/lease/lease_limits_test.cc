@@ -12,7 +12,7 @@ namespace {
 
 TEST_F(LeaseTest, RevokesALeaseWhoseSlotIsAnothers) {
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
+  const LeaseGrant lease = Grant(*server, 1);
   SlotRecord others = RecordOf(lease.worker);
   others.nonce = Nonce(1, 1);
   Write1(SlotPath({0, lease.worker}), FormatSlotRecord(others));
@@ -30,7 +30,7 @@ TEST_F(LeaseTest, AnswersOnlyAfterTheBoundIsOnTheDisk) {
   EXPECT_FALSE(replied->reply);
   lease_disk_.stalled = false;
   Run(Milliseconds(50), *server);
-  const LeaseTerms lease = replied->terms();
+  const LeaseGrant lease = replied->terms();
   const auto kept = ParseKeptBounds(lease_disk_.text);
   ASSERT_TRUE(kept.ok()) << kept.status();
   ASSERT_EQ(kept->bounds.size(), 1u);
@@ -46,7 +46,7 @@ TEST_F(LeaseTest, GrantsNoneWhileTheClusterGivesLeasesNoShare) {
     });
   };
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
+  const LeaseGrant lease = Grant(*server, 1);
   set_share(0);
   // There are more requests than claims that may begin at once, but no client gets the answer to
   // wait.
@@ -78,7 +78,7 @@ TEST_F(LeaseTest, RefusesIfTheDiskCannotBeWrittenAndSucceedsOnceItCan) {
 
 TEST_F(LeaseTest, WritesTheDiskAboutOnceAWindow) {
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
+  const LeaseGrant lease = Grant(*server, 1);
   Run(Milliseconds(10'000), *server);
   const int before = lease_disk_.writes;
   for (uint64_t turn = 1; turn <= 90; ++turn) {
@@ -91,7 +91,7 @@ TEST_F(LeaseTest, WritesTheDiskAboutOnceAWindow) {
 TEST_F(LeaseTest, AStartFreezesARegistryThatHasLostAPromise) {
   const auto backup = tree_.Save();
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
+  const LeaseGrant lease = Grant(*server, 1);
   Renewed(*server, lease.lease, 1, 0);
   server.reset();
   tree_.Load(backup);
@@ -135,7 +135,7 @@ TEST_F(LeaseTest, AStartThatResumesItsClaimFreezesARegistryThatHasLostAPromise) 
 
 TEST_F(LeaseTest, AStartAcceptsARegistryThatHasEveryPromise) {
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1), other = Grant(*server, 2);
+  const LeaseGrant lease = Grant(*server, 1), other = Grant(*server, 2);
   Renewed(*server, lease.lease, 1, 0);
   server->End(other.lease, 0, other.from);
   Run(Milliseconds(2'000), *server);
@@ -154,7 +154,7 @@ TEST_F(LeaseTest, AStartAcceptsARegistryThatHasEveryPromise) {
 
 TEST_F(LeaseTest, ALeaseWhoseClusterHasChangedSaysThatItEnds) {
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
+  const LeaseGrant lease = Grant(*server, 1);
   Run(Milliseconds(10'000), *server);
   EXPECT_FALSE(Renewed(*server, lease.lease, 1, 0).ending);
   Write1(kMetaPath, FormatMeta(Meta()));
@@ -180,7 +180,7 @@ TEST_F(LeaseTest, NamesTheServerOfAnothersLease) {
   Run(Milliseconds(10), *other);
   const auto replied = other->Renew(Grant(*server, 1).lease, 1, 0);
   EXPECT_EQ(replied->verdict(), LeaseVerdict::kElsewhere);
-  EXPECT_EQ(replied->reply->server, "s:7609");
+  EXPECT_EQ(replied->reply->terms.server, "s:7609");
   EXPECT_EQ(other->Renew("no lease", 1, 0)->verdict(), LeaseVerdict::kBadRequest);
 }
 
@@ -240,7 +240,7 @@ TEST_F(LeaseTest, RequestsForAFullRackDoNotDelayOthers) {
 
 TEST_F(LeaseTest, ClaimsInAFullRackAgainAfterItsOwnRelease) {
   auto server = StartServer();
-  const LeaseTerms first = Grant(*server, 1);
+  const LeaseGrant first = Grant(*server, 1);
   for (uint64_t token = 2; token <= 4; ++token) Grant(*server, token);
   const auto refused = server->Ask(5);
   Run(kAMoment, *server);
@@ -282,7 +282,7 @@ TEST_F(LeaseTest, GrantsEachClientAsManyAsItMayHave) {
     Run(kAMoment, *server);
     return replied;
   };
-  const LeaseTerms first = ask(1, "shop", 2)->terms();
+  const LeaseGrant first = ask(1, "shop", 2)->terms();
   EXPECT_EQ(ask(2, "shop", 2)->verdict(), LeaseVerdict::kGranted);
   const auto refused = ask(3, "shop", 2);
   EXPECT_EQ(refused->verdict(), LeaseVerdict::kLimit);
@@ -337,7 +337,7 @@ TEST_F(LeaseTest, CountsAndShowsEndedLeasesUntilTheirMachineIdsAreFree) {
 // While the disk is stalled, the server keeps only a limited number of repetitions of a renewal.
 TEST_F(LeaseTest, LimitsTheWaitingRequestsOfOneLease) {
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
+  const LeaseGrant lease = Grant(*server, 1);
   Run(Milliseconds(5'000), *server);
   lease_disk_.stalled = true;
   std::vector<std::shared_ptr<Replied>> all;

@@ -53,7 +53,7 @@ class LeaseLossTest : public LeaseTest {
 
   std::unique_ptr<ClaimHost> host_;
   decltype(std::declval<MemoryTree&>().Save()) backup_;
-  LeaseTerms lease_;
+  LeaseGrant lease_;
   WallMs kept_;
 };
 

@@ -54,7 +54,7 @@ struct Program {
   size_t server = 0;
   std::shared_ptr<Replied> asked{};  // in progress
   std::shared_ptr<Replied> renewing{};
-  std::optional<LeaseTerms> lease{};
+  std::optional<LeaseGrant> lease{};
   Tick position{};  // the next tick that it would use
   uint64_t turn = 0, acknowledged = 0;
   Milliseconds clock_off{0};
@@ -129,7 +129,7 @@ class LeaseOracleTest : public LeaseTest {
         server.Renew(program.lease->lease, program.turn, program.acknowledged, ahead);
   }
 
-  void Take(Program& program, const LeaseTerms& terms) {
+  void Take(Program& program, const LeaseGrant& terms) {
     oracle_.Extend(terms.machine.value(), terms.lease, terms.from, terms.until);
     program.lease = program.lease.value_or(terms);
     program.lease->until = std::max(program.lease->until, terms.until);
@@ -163,7 +163,7 @@ class LeaseOracleTest : public LeaseTest {
   // Ends the program's lease after closing its generator. A program whose clock is behind has used
   // the fewest ticks.
   void Leave(Program& program) {
-    const LeaseTerms& lease = *program.lease;
+    const LeaseGrant& lease = *program.lease;
     const Tick used = program.position - 1;
     const auto replied = granters_[program.server].server->End(lease.lease, program.turn, used);
     // The program uses no later tick, so other holders may get the ticks above it.
@@ -280,15 +280,15 @@ TEST_F(LeaseOracleTest, NoTickBelongsToTwo) {
 // granted before the server detected the copy. The next lease starts above that end.
 TEST_F(LeaseOracleTest, CopiesGetNoSecondInterval) {
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
-  const LeaseTerms original = Renewed(*server, lease.lease, 1, 0);
+  const LeaseGrant lease = Grant(*server, 1);
+  const LeaseGrant original = Renewed(*server, lease.lease, 1, 0);
   EXPECT_EQ(server->Renew(lease.lease, 2, 0)->verdict(), LeaseVerdict::kRevoked);
   for (uint64_t turn = 3; turn < 10; ++turn) {
     EXPECT_EQ(server->Renew(lease.lease, turn, turn - 1)->verdict(), LeaseVerdict::kRevoked);
     Run(Milliseconds(1'000), *server);
   }
   Run(Milliseconds(60'000), *server);
-  const LeaseTerms next = Grant(*server, 2);
+  const LeaseGrant next = Grant(*server, 2);
   EXPECT_EQ(next.worker, lease.worker);
   EXPECT_GE(next.from, original.until);
 }

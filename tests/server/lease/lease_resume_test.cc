@@ -24,10 +24,10 @@ class LeaseResumeTest : public LeaseTest {
   std::unique_ptr<LeaseServer> StartAgain() { return StartOn("boot"); }
 
   // Grants a lease whose bound is a window ahead, and renews it with turn 1.
-  LeaseTerms GrantLong(LeaseServer& server) {
-    const LeaseTerms lease = Grant(server, 1);
+  LeaseGrant GrantLong(LeaseServer& server) {
+    const LeaseGrant lease = Grant(server, 1);
     Run(Milliseconds(10'000), server);
-    const LeaseTerms renewed = Renewed(server, lease.lease, 1, 0);
+    const LeaseGrant renewed = Renewed(server, lease.lease, 1, 0);
     EXPECT_GT(RecordOf(lease.worker).bound, clock_.Wall() + Milliseconds(500'000));
     return renewed;
   }
@@ -64,11 +64,11 @@ class LeaseResumeTest : public LeaseTest {
 
 TEST_F(LeaseResumeTest, ARestartAfterACrashExtendsTheLease) {
   auto server = StartAgain();
-  const LeaseTerms lease = GrantLong(*server);
+  const LeaseGrant lease = GrantLong(*server);
   Renewed(*server, lease.lease, 2, 1);
   server.reset();
   Run(Milliseconds(5'000), *(server = StartAgain()));
-  const LeaseTerms renewed = Renewed(*server, lease.lease, 3, 2);
+  const LeaseGrant renewed = Renewed(*server, lease.lease, 3, 2);
   EXPECT_EQ(renewed.machine, lease.machine);
   EXPECT_EQ(renewed.from, lease.from);
   EXPECT_EQ(renewed.number, lease.number);
@@ -82,14 +82,14 @@ TEST_F(LeaseResumeTest, ARestartAfterACrashExtendsTheLease) {
 
 TEST_F(LeaseResumeTest, ACleanStopLowersTheBoundAndTheNextProcessExtendsTheLease) {
   auto server = StartAgain();
-  const LeaseTerms lease = GrantLong(*server);
+  const LeaseGrant lease = GrantLong(*server);
   StopCleanly(server);
   EXPECT_EQ(RecordOf(lease.worker).bound, StartOf(lease.until));
   EXPECT_FALSE(RecordOf(lease.worker).nonce.zero());
   Run(Milliseconds(20'000), *(server = StartAgain()));
   EXPECT_FALSE(Meta().frozen) << Meta().reason;
   EXPECT_EQ(Renewed(*server, lease.lease, 1, 0).until, lease.until) << "the turn is repeated";
-  const LeaseTerms renewed = Renewed(*server, lease.lease, 2, 1);
+  const LeaseGrant renewed = Renewed(*server, lease.lease, 2, 1);
   EXPECT_EQ(renewed.machine, lease.machine);
   EXPECT_GT(renewed.until, lease.until);
   EXPECT_GT(RecordOf(lease.worker).bound, clock_.Wall() + Milliseconds(500'000));
@@ -101,7 +101,7 @@ TEST_F(LeaseResumeTest, ACleanStopLowersTheBoundAndTheNextProcessExtendsTheLease
 
 TEST_F(LeaseResumeTest, ACleanStopLetsTheNextProcessRecogniseACopy) {
   auto server = StartAgain();
-  const LeaseTerms lease = GrantLong(*server);
+  const LeaseGrant lease = GrantLong(*server);
   StopCleanly(server);
   server = StartAgain();
   EXPECT_EQ(VerdictOf(*server, lease.lease, 9, 0), LeaseVerdict::kRevoked);
@@ -109,7 +109,7 @@ TEST_F(LeaseResumeTest, ACleanStopLetsTheNextProcessRecogniseACopy) {
 
 TEST_F(LeaseResumeTest, AStopRefusesRenewalsAndFreesLeasesThatHaveEnded) {
   auto server = StartAgain();
-  const LeaseTerms lease = GrantLong(*server);
+  const LeaseGrant lease = GrantLong(*server);
   const auto ended = Grant(*server, 2);
   EXPECT_EQ(server->End(ended.lease, 0)->verdict(), LeaseVerdict::kEnded);
   server->table().Stop(clock_.Boot() + Milliseconds(3'000));
@@ -131,7 +131,7 @@ TEST_F(LeaseResumeTest, AStopRefusesRenewalsAndFreesLeasesThatHaveEnded) {
 // conclude that the registry has lost data.
 TEST_F(LeaseResumeTest, AStopWithAStalledDiskLowersNothing) {
   auto server = StartAgain();
-  const LeaseTerms lease = GrantLong(*server);
+  const LeaseGrant lease = GrantLong(*server);
   const WallMs bound = RecordOf(lease.worker).bound;
   lease_disk_.stalled = true;
   server->table().Stop(clock_.Boot() + Milliseconds(3'000));
@@ -146,7 +146,7 @@ TEST_F(LeaseResumeTest, AStopWithAStalledDiskLowersNothing) {
 
 TEST_F(LeaseResumeTest, AStopDoesNotWaitForALeaseThatIsResumedMeanwhile) {
   auto server = StartAgain();
-  LeaseTerms lease = GrantLong(*server);
+  LeaseGrant lease = GrantLong(*server);
   uint64_t turn = 1;
   for (const bool cleanly : {false, true}) {
     cleanly ? StopCleanly(server) : server.reset();
@@ -169,7 +169,7 @@ TEST_F(LeaseResumeTest, AStopDoesNotWaitForALeaseThatIsResumedMeanwhile) {
 // The state folder still contains the bound of an earlier lease of the slot.
 TEST_F(LeaseResumeTest, AStopDoesNotWaitForALeaseThatIsGrantedMeanwhile) {
   auto server = StartAgain();
-  const LeaseTerms ended = Grant(*server, 1);
+  const LeaseGrant ended = Grant(*server, 1);
   EXPECT_EQ(server->End(ended.lease, 0)->verdict(), LeaseVerdict::kEnded);
   Run(Milliseconds(16'000), *server);
   ASSERT_TRUE(RecordOf(ended.worker).nonce.zero());
@@ -189,7 +189,7 @@ TEST_F(LeaseResumeTest, AStopDoesNotWaitForALeaseThatIsGrantedMeanwhile) {
 // the claim.
 TEST_F(LeaseResumeTest, RefusesARenewalWhoseIntervalEndedBeforeItWasOnTheDisk) {
   auto server = StartAgain();
-  const LeaseTerms lease = GrantLong(*server);
+  const LeaseGrant lease = GrantLong(*server);
   Run(Milliseconds(40'000), *server);
   server.reset();
   server = StartAgain();
@@ -207,7 +207,7 @@ TEST_F(LeaseResumeTest, RefusesARenewalWhoseIntervalEndedBeforeItWasOnTheDisk) {
 
 TEST_F(LeaseResumeTest, ResumesNothingAfterAnotherBootOrUnderAnotherAddress) {
   auto server = StartAgain();
-  const LeaseTerms lease = GrantLong(*server);
+  const LeaseGrant lease = GrantLong(*server);
   server.reset();
   server = StartOn("later boot");
   EXPECT_EQ(VerdictOf(*server, lease.lease, 2, 1), LeaseVerdict::kUnknown);
@@ -218,7 +218,7 @@ TEST_F(LeaseResumeTest, ResumesNothingAfterAnotherBootOrUnderAnotherAddress) {
 
 TEST_F(LeaseResumeTest, ResumesNoLeaseWhoseSlotAnotherServerHasClaimed) {
   auto server = StartAgain();
-  const LeaseTerms lease = GrantLong(*server);
+  const LeaseGrant lease = GrantLong(*server);
   StopCleanly(server);
   auto other = StartServer(LeasesOf("other"));
   other->Step();
@@ -231,8 +231,8 @@ TEST_F(LeaseResumeTest, ResumesNoLeaseWhoseSlotAnotherServerHasClaimed) {
 
 TEST_F(LeaseResumeTest, ACopyOfTheRunningMachineLeavesItsLeasesToTheOriginal) {
   auto server = StartAgain();
-  const LeaseTerms lease = GrantLong(*server);
-  const LeaseTerms ended = Grant(*server, 2);
+  const LeaseGrant lease = GrantLong(*server);
+  const LeaseGrant ended = Grant(*server, 2);
   EXPECT_EQ(server->End(ended.lease, 0)->verdict(), LeaseVerdict::kEnded);
   const auto under_way = server->Ask(3);
   const SlotRecord record = RecordOf(lease.worker), record_of_ended = RecordOf(ended.worker);
@@ -240,7 +240,7 @@ TEST_F(LeaseResumeTest, ACopyOfTheRunningMachineLeavesItsLeasesToTheOriginal) {
   Run(Milliseconds(200), *server);
   EXPECT_EQ(under_way->verdict(), LeaseVerdict::kLater);
   EXPECT_EQ(VerdictOf(*server, lease.lease, 2, 1), LeaseVerdict::kRevoked);
-  const LeaseTerms another = Grant(*server, 4);
+  const LeaseGrant another = Grant(*server, 4);
   EXPECT_NE(another.worker, lease.worker);
   Run(Milliseconds(70'000), *server);
   EXPECT_EQ(RecordOf(lease.worker), record) << "neither renewed nor released";
@@ -257,7 +257,7 @@ TEST_F(LeaseResumeTest, ARestartWhileTheClusterIsFrozenExtendsTheLeaseUpToItsBou
     MakeClusterWith(8);
     lease_disk_ = {};
     auto server = StartAgain();
-    LeaseTerms lease = GrantLong(*server);
+    LeaseGrant lease = GrantLong(*server);
     const SlotRecord record = RecordOf(lease.worker);
     Freeze();
     Run(Milliseconds(35'000), *server);  // it detects the change
@@ -268,7 +268,7 @@ TEST_F(LeaseResumeTest, ARestartWhileTheClusterIsFrozenExtendsTheLeaseUpToItsBou
     clock_.Advance(Milliseconds(90'000));
     server = StartWithoutClaim();
     for (uint64_t turn = 3; turn < 6; ++turn) {
-      const LeaseTerms renewed = Renewed(*server, lease.lease, turn, turn - 1);
+      const LeaseGrant renewed = Renewed(*server, lease.lease, turn, turn - 1);
       EXPECT_TRUE(renewed.ending);
       EXPECT_EQ(renewed.machine, lease.machine);
       EXPECT_GT(StartOf(renewed.until), clock_.Wall());
@@ -285,10 +285,10 @@ TEST_F(LeaseResumeTest, ARestartWhileTheClusterIsFrozenExtendsTheLeaseUpToItsBou
 
 TEST_F(LeaseResumeTest, ResumesALeaseWithoutAMachineIdOfItsOwn) {
   auto server = StartAgain();
-  const LeaseTerms lease = GrantLong(*server);
+  const LeaseGrant lease = GrantLong(*server);
   server.reset();
   server = StartWithoutClaim();
-  const LeaseTerms renewed = Renewed(*server, lease.lease, 2, 1);
+  const LeaseGrant renewed = Renewed(*server, lease.lease, 2, 1);
   EXPECT_GT(renewed.until, lease.until);
   EXPECT_FALSE(renewed.ending);
   EXPECT_EQ(server->Ask(3)->verdict(), LeaseVerdict::kLater);
@@ -296,7 +296,7 @@ TEST_F(LeaseResumeTest, ResumesALeaseWithoutAMachineIdOfItsOwn) {
 
 TEST_F(LeaseResumeTest, ResumesNothingWithAnUncheckedClock) {
   auto server = StartAgain();
-  const LeaseTerms lease = GrantLong(*server);
+  const LeaseGrant lease = GrantLong(*server);
   server.reset();
   server = NewProcess();
   ClaimStatus own;
@@ -310,7 +310,7 @@ TEST_F(LeaseResumeTest, ResumesNothingWithAnUncheckedClock) {
 TEST_F(LeaseResumeTest, ResumesNothingAfterALossOfDataWhileTheClusterIsFrozen) {
   auto server = StartAgain();
   const auto before = tree_.Save();
-  const LeaseTerms lease = GrantLong(*server);
+  const LeaseGrant lease = GrantLong(*server);
   server.reset();
   tree_.Load(before);
   Freeze();
@@ -322,7 +322,7 @@ TEST_F(LeaseResumeTest, ResumesNothingAfterALossOfDataWhileTheClusterIsFrozen) {
 // the registry has lost both writes.
 TEST_F(LeaseResumeTest, ExtendsNoLeaseAboveTheBoundThatAStopStored) {
   auto server = StartAgain();
-  const LeaseTerms lease = GrantLong(*server);
+  const LeaseGrant lease = GrantLong(*server);
   const auto before = tree_.Save();
   StopCleanly(server);
   const WallMs stored = RecordOf(lease.worker).bound;
@@ -334,7 +334,7 @@ TEST_F(LeaseResumeTest, ExtendsNoLeaseAboveTheBoundThatAStopStored) {
     server = StartWithoutClaim();
     for (const bool checked : {false, true}) {
       if (checked) Run(Milliseconds(frozen ? 3'000 : 32'000), *server);
-      const LeaseTerms renewed = Renewed(*server, lease.lease, turn + 1, turn);
+      const LeaseGrant renewed = Renewed(*server, lease.lease, turn + 1, turn);
       ++turn;
       EXPECT_EQ(StartOf(renewed.until), stored);
       EXPECT_TRUE(renewed.ending);
@@ -346,7 +346,7 @@ TEST_F(LeaseResumeTest, ExtendsNoLeaseAboveTheBoundThatAStopStored) {
 // The server extends a lease only after it has read in the registry that it still holds the slot.
 TEST_F(LeaseResumeTest, ExtendsNothingBeforeTheRegistryHasShownTheSlot) {
   auto server = StartAgain();
-  const LeaseTerms lease = GrantLong(*server);
+  const LeaseGrant lease = GrantLong(*server);
   server.reset();
   server = NewProcess();
   server->link().Disconnect();
@@ -363,7 +363,7 @@ TEST_F(LeaseResumeTest, ResumesOverALateRenewalOrStopOfTheDeadProcess) {
     MakeClusterWith(8);
     lease_disk_ = {};
     auto server = StartAgain();
-    const LeaseTerms lease = GrantLong(*server);
+    const LeaseGrant lease = GrantLong(*server);
     server.reset();
     const WallMs promised = StartOf(lease.until);
     KeptBounds kept = *ParseKeptBounds(lease_disk_.text);

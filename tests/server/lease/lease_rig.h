@@ -55,7 +55,7 @@ struct Replied {
     if (!reply) Die("there is no reply");
     return reply->verdict;
   }
-  const LeaseTerms& terms() const {
+  const LeaseGrant& terms() const {
     if (!reply || reply->verdict != LeaseVerdict::kGranted) {
       Die("no lease: " + (reply ? reply->message : "no reply"));
     }
@@ -158,12 +158,12 @@ class LeaseTest : public ClaimKeeperTest {
   void Run(Milliseconds time, ClaimHost& host) { ClaimKeeperTest::Run(time, host); }
 
   // Requests a lease with this token and returns its terms.
-  LeaseTerms Grant(LeaseServer& server, uint64_t token) {
+  LeaseGrant Grant(LeaseServer& server, uint64_t token) {
     const auto replied = server.Ask(token);
     Run(kAMoment, server);
     return replied->terms();
   }
-  LeaseTerms Renewed(LeaseServer& server, const std::string& lease, uint64_t turn,
+  LeaseGrant Renewed(LeaseServer& server, const std::string& lease, uint64_t turn,
                      uint64_t acknowledged) {
     const auto replied = server.Renew(lease, turn, acknowledged);
     Run(Milliseconds(50), server);

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "client/lease/lease_request.h"
 #include "tests/server/lease/lease_rig.h"
 
 // Tests rules 1 to 6 of leases (registry/claim/WHY-LEASES-HOLD.md).
@@ -29,6 +30,7 @@ TEST_F(LeaseTest, AnswersOnlyAfterTheRecordNamesTheLease) {
   EXPECT_EQ(record.lease, (SlotLease{"program", "s:7609"}));
   EXPECT_EQ(record.owner, "s/program");
   EXPECT_EQ(StartOf(replied->terms().from), record.since);
+  EXPECT_TRUE(CheckTerms(replied->terms()).ok()) << CheckTerms(replied->terms());
 }
 
 TEST_F(LeaseTest, TakesOnlySlotsOfTheUpperPartOfItsRack) {
@@ -60,7 +62,7 @@ TEST_F(LeaseTest, TriesOtherRacksIfTheRequestNamesNone) {
 
 TEST_F(LeaseTest, PrefersAUsedSlotToAnUnusedOne) {
   auto server = StartServer();
-  const LeaseTerms first = Grant(*server, 1);
+  const LeaseGrant first = Grant(*server, 1);
   server->End(first.lease, 0, first.from);
   Run(kAMoment, *server);
   Run(Milliseconds(1'000), *server);
@@ -69,7 +71,7 @@ TEST_F(LeaseTest, PrefersAUsedSlotToAnUnusedOne) {
 
 TEST_F(LeaseTest, NeverClaimsASecondTime) {
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
+  const LeaseGrant lease = Grant(*server, 1);
   SlotRecord others = RecordOf(lease.worker);
   others.nonce = Nonce(1, 1);
   others.lease.reset();
@@ -82,7 +84,7 @@ TEST_F(LeaseTest, NeverClaimsASecondTime) {
 
 TEST_F(LeaseTest, TheFirstIntervalHasAtMost15Seconds) {
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
+  const LeaseGrant lease = Grant(*server, 1);
   EXPECT_LE(lease.until - lease.from, 15'000);
   EXPECT_GT(lease.until - lease.from, 14'000);
   EXPECT_GT(lease.renew_in, Milliseconds(4'000));
@@ -91,7 +93,7 @@ TEST_F(LeaseTest, TheFirstIntervalHasAtMost15Seconds) {
 
 TEST_F(LeaseTest, PromisesNothingBeyondTheBound) {
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
+  const LeaseGrant lease = Grant(*server, 1);
   Run(Milliseconds(5'000), *server);
   server->link().Disconnect();
   const WallMs bound = RecordOf(lease.worker).bound;
@@ -107,7 +109,7 @@ TEST_F(LeaseTest, PromisesNothingBeyondTheBound) {
 
 TEST_F(LeaseTest, TheBoundFollowsTheIdClockAndNotThePromise) {
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
+  const LeaseGrant lease = Grant(*server, 1);
   Run(Milliseconds(10'000), *server);
   const auto renewed = server->Renew(lease.lease, 1, 0, Milliseconds(600'000));
   Run(Milliseconds(120'000), *server);
@@ -142,7 +144,7 @@ TEST_F(LeaseTest, GivesTheWindowIfMoreIsRequested) {
   options.claim.window = Milliseconds(5'000);
   auto server = StartServer(options);
   Run(Milliseconds(10), *server);
-  LeaseTerms lease = Grant(*server, 1);
+  LeaseGrant lease = Grant(*server, 1);
   for (uint64_t turn = 1; turn <= 20; ++turn) {
     Run(lease.renew_in, *server);
     lease = Renewed(*server, lease.lease, turn, turn - 1);
@@ -155,7 +157,7 @@ TEST_F(LeaseTest, GivesTheWindowIfMoreIsRequested) {
 
 TEST_F(LeaseTest, TheUsualLengthIsAMinute) {
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
+  const LeaseGrant lease = Grant(*server, 1);
   Run(Milliseconds(8'000), *server);
   const auto renewed = server->Call(LeaseRenewal{lease.lease, TokenOf(1), {}, {}, clock_.Wall()});
   Run(Milliseconds(50), *server);
@@ -202,8 +204,8 @@ TEST_F(LeaseTest, RefusesAnIntervalThatIsShorterThanTheProgramsClockIsAhead) {
 
 TEST_F(LeaseTest, AnExpiredLeaseIsReleasedAtItsEnd) {
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
-  const LeaseTerms renewed = Renewed(*server, lease.lease, 1, 0);
+  const LeaseGrant lease = Grant(*server, 1);
+  const LeaseGrant renewed = Renewed(*server, lease.lease, 1, 0);
   Run(Milliseconds(61'000), *server);
   const SlotRecord record = RecordOf(lease.worker);
   EXPECT_TRUE(record.nonce.zero());
@@ -213,7 +215,7 @@ TEST_F(LeaseTest, AnExpiredLeaseIsReleasedAtItsEnd) {
 
 TEST_F(LeaseTest, ALeaseThatIsGivenBackIsReleasedAboveTheTicksUsed) {
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
+  const LeaseGrant lease = Grant(*server, 1);
   Renewed(*server, lease.lease, 1, 0);
   Run(Milliseconds(2'000), *server);
   const Tick used = lease.from + 1'000;
@@ -225,9 +227,9 @@ TEST_F(LeaseTest, ALeaseThatIsGivenBackIsReleasedAboveTheTicksUsed) {
 
 TEST_F(LeaseTest, ACopyThatEndsTheLeaseDoesNotLowerItsBound) {
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
+  const LeaseGrant lease = Grant(*server, 1);
   Renewed(*server, lease.lease, 1, 0);
-  const LeaseTerms last = Renewed(*server, lease.lease, 2, 1);
+  const LeaseGrant last = Renewed(*server, lease.lease, 2, 1);
   EXPECT_EQ(server->End(lease.lease, 1, lease.from)->verdict(), LeaseVerdict::kEnded);
   Run(Milliseconds(70'000), *server);
   EXPECT_GE(RecordOf(lease.worker).bound, StartOf(last.until));
@@ -235,7 +237,7 @@ TEST_F(LeaseTest, ACopyThatEndsTheLeaseDoesNotLowerItsBound) {
 
 TEST_F(LeaseTest, RefusesAUseBeyondTheEnd) {
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
+  const LeaseGrant lease = Grant(*server, 1);
   EXPECT_EQ(server->End(lease.lease, 0, lease.until)->verdict(), LeaseVerdict::kBadRequest);
   EXPECT_EQ(server->table().List().size(), 1u);
 }
@@ -248,7 +250,7 @@ TEST_F(LeaseTest, TheSameTokenGetsTheSameAnswerUntilItIsRenewed) {
   Run(kAMoment, *server);
   EXPECT_EQ(first->terms().lease, again->terms().lease);
   Run(Milliseconds(3'000), *server);
-  const LeaseTerms later = Grant(*server, 1);
+  const LeaseGrant later = Grant(*server, 1);
   EXPECT_EQ(later.lease, first->terms().lease);
   EXPECT_EQ(later.until, first->terms().until);
   Renewed(*server, later.lease, 1, 0);
@@ -259,8 +261,8 @@ TEST_F(LeaseTest, TheSameTokenGetsTheSameAnswerUntilItIsRenewed) {
 
 TEST_F(LeaseTest, ARepeatedTurnGetsTheSameEnd) {
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
-  const LeaseTerms first = Renewed(*server, lease.lease, 1, 0);
+  const LeaseGrant lease = Grant(*server, 1);
+  const LeaseGrant first = Renewed(*server, lease.lease, 1, 0);
   Run(Milliseconds(5'000), *server);
   EXPECT_EQ(Renewed(*server, lease.lease, 1, 0).until, first.until);
   EXPECT_GT(Renewed(*server, lease.lease, 2, 1).until, first.until);
@@ -268,7 +270,7 @@ TEST_F(LeaseTest, ARepeatedTurnGetsTheSameEnd) {
 
 TEST_F(LeaseTest, ALateRepetitionOfAnEarlierTurnEndsNothing) {
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
+  const LeaseGrant lease = Grant(*server, 1);
   Renewed(*server, lease.lease, 1, 0);
   Renewed(*server, lease.lease, 2, 1);
   EXPECT_EQ(server->Renew(lease.lease, 1, 0)->verdict(), LeaseVerdict::kOutdated);
@@ -279,7 +281,7 @@ TEST_F(LeaseTest, ALateRepetitionOfAnEarlierTurnEndsNothing) {
 // number of later turns.
 TEST_F(LeaseTest, ALateRepetitionOfAMuchEarlierTurnEndsNothing) {
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
+  const LeaseGrant lease = Grant(*server, 1);
   std::vector<LeaseRenewal> sent;
   for (uint64_t turn = 1; turn <= 60; ++turn) {
     sent.push_back({lease.lease, TokenOf(turn), turn == 1 ? std::string() : TokenOf(turn - 1),
@@ -301,7 +303,7 @@ TEST_F(LeaseTest, ALateRepetitionOfAMuchEarlierTurnEndsNothing) {
 // The refusal limits the number of turns that a server must remember.
 TEST_F(LeaseTest, RefusesAProgramThatRenewsWithoutAPause) {
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
+  const LeaseGrant lease = Grant(*server, 1);
   Run(Milliseconds(5'000), *server);
   Renewed(*server, lease.lease, 1, 0);
   uint64_t turn = 1;
@@ -317,8 +319,8 @@ TEST_F(LeaseTest, RefusesAProgramThatRenewsWithoutAPause) {
 
 TEST_F(LeaseTest, RevokesALeaseThatTwoCopiesRenew) {
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
-  const LeaseTerms promised = Renewed(*server, lease.lease, 1, 0);
+  const LeaseGrant lease = Grant(*server, 1);
+  const LeaseGrant promised = Renewed(*server, lease.lease, 1, 0);
   EXPECT_EQ(server->Renew(lease.lease, 2, 0)->verdict(), LeaseVerdict::kRevoked);
   EXPECT_EQ(server->Renew(lease.lease, 3, 1)->verdict(), LeaseVerdict::kRevoked);
   EXPECT_EQ(server->End(lease.lease, 1, lease.from)->verdict(), LeaseVerdict::kRevoked);
@@ -332,7 +334,7 @@ TEST_F(LeaseTest, RevokesALeaseThatTwoCopiesRenew) {
 
 TEST_F(LeaseTest, AnExpiredLeaseLeavesTheTableAlthoughItsSlotCannotBeReleased) {
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
+  const LeaseGrant lease = Grant(*server, 1);
   Run(Milliseconds(5'000), *server);
   server->link().Disconnect();
   Run(Milliseconds(11'000), *server);
@@ -344,8 +346,8 @@ TEST_F(LeaseTest, AnExpiredLeaseLeavesTheTableAlthoughItsSlotCannotBeReleased) {
 
 TEST_F(LeaseTest, WritesAZeroNonceOnlyCloseToTheBound) {
   auto server = StartServer();
-  const LeaseTerms lease = Grant(*server, 1);
-  const LeaseTerms renewed = Renewed(*server, lease.lease, 1, 0);
+  const LeaseGrant lease = Grant(*server, 1);
+  const LeaseGrant renewed = Renewed(*server, lease.lease, 1, 0);
   server->End(lease.lease, 1);
   while (!RecordOf(lease.worker).nonce.zero() && server->Time().id_time < StartOf(renewed.until)) {
     Run(Milliseconds(5), *server);
@@ -365,7 +367,7 @@ TEST_F(LeaseTest, CountsEachAnswerAndEachRepetitionOnce) {
   EXPECT_EQ(server->table().counts().granted, 0u) << "the bound is not on the disk";
   lease_disk_.stalled = false;
   Run(Milliseconds(50), *server);
-  const LeaseTerms lease = Grant(*server, 1);
+  const LeaseGrant lease = Grant(*server, 1);
   EXPECT_EQ(server->table().counts().granted, 1u);
   Run(Milliseconds(5'000), *server);
   lease_disk_.fails = true;

@@ -22,7 +22,7 @@ TEST_F(LeaseTimeTest, ExtendsALeaseByTheClustersTimeWhereTheIdClockIsBehind) {
   RestoreTo(Milliseconds(3'600'000));
   auto server = StartServer();
   Run(Milliseconds(20'000), *server);
-  LeaseTerms lease = Grant(*server, 1);
+  LeaseGrant lease = Grant(*server, 1);
   WallMs end = StartOf(lease.until);
   EXPECT_GT(end, clock_.Wall() + Milliseconds(3'600'000)) << "counted from the floor";
   for (uint64_t turn = 1; turn <= 6; ++turn) {
@@ -70,7 +70,7 @@ TEST_F(LeaseTimeTest, NoLeaseEndsAfterTheLayoutsTime) {
   options.claim.window = kSixHours;
   auto server = StartServer(options);
   Run(Milliseconds(10), *server);
-  LeaseTerms lease = Grant(*server, 1);
+  LeaseGrant lease = Grant(*server, 1);
   uint64_t turn = 0;
   while (clock_.Wall() + Milliseconds(10'000) < layout.end()) {
     const auto replied = server->Renew(lease.lease, turn + 1, turn, kSixHours);

@@ -134,7 +134,7 @@ void LeaseNet::Reply(const Request& request, const LeaseReply& reply) {
   if (reply.verdict == LeaseVerdict::kElsewhere) {
     shared_.Count("redirected");
     Request follows = request;
-    follows.server = reply.server;
+    follows.server = reply.terms.server;
     follows.due = now + Delay();
     return requests_.push_back(std::move(follows));
   }
@@ -155,7 +155,7 @@ LeaseOutcome LeaseNet::OutcomeOf(const Request& request, const LeaseReply& reply
   switch (outcome.kind) {
     case Kind::kTerms:
       shared_.Count(request.ask.kind == Asked::kGrant ? "grants" : "renewals");
-      outcome.terms = TermsOf(reply);
+      outcome.terms = reply.terms;
       break;
     case Kind::kReleased:
       shared_.Count("given back");
@@ -179,21 +179,6 @@ LeaseOutcome LeaseNet::OutcomeOf(const Request& request, const LeaseReply& reply
       break;
   }
   return outcome;
-}
-
-LeaseGrant LeaseNet::TermsOf(const LeaseReply& reply) const {
-  const LeaseTerms& terms = reply.terms;
-  return {.lease = terms.lease,
-          .server = reply.server,
-          .layout = shared_.layout,
-          .machine = terms.machine,
-          .base_bits = shared_.layout.BaseBits(terms.machine, 0),
-          .sequence_from = 0,
-          .sequence_count = shared_.layout.ids_per_tick(),
-          .from = terms.from,
-          .until = terms.until,
-          .renew_in = terms.renew_in,
-          .ending = terms.ending};
 }
 
 void LeaseNet::Damage(const Request& request, LeaseOutcome& outcome) {

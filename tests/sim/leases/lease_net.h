@@ -62,7 +62,6 @@ class LeaseNet {
   void Deliver(const Request& request, LeaseHost& host);
   void Reply(const Request& request, const LeaseReply& reply);
   LeaseOutcome OutcomeOf(const Request& request, const LeaseReply& reply);
-  LeaseGrant TermsOf(const LeaseReply& reply) const;
   void Damage(const Request& request, LeaseOutcome& outcome);
 
   LeaseShared& shared_;

@@ -40,12 +40,16 @@ Json Told(const LeaseCall& call) {
   return told;
 }
 
-LeaseTerms TermsOf(const Json& answer) {
+LeaseGrant TermsOf(const Json& answer) {
   return {.lease = answer.at("lease").text(),
           .number = static_cast<uint64_t>(Long(answer, "number")),
+          .server = answer.at("server").text(),
           .machine = MachineId(NumberOf<uint32_t>(answer.at("machine"))),
           .worker = NumberOf<uint32_t>(answer.at("worker")),
           .rack = NumberOf<uint32_t>(answer.at("rack")),
+          .base_bits = static_cast<uint64_t>(Long(answer, "base_bits")),
+          .sequence_from = static_cast<uint64_t>(Long(answer, "sequence_from")),
+          .sequence_count = static_cast<uint64_t>(Long(answer, "sequence_count")),
           .from = Tick(Long(answer, "from_tick")),
           .until = Tick(Long(answer, "until_tick")),
           .renew_in = Milliseconds(NumberOf(answer.at("renew_in_ms"))),
@@ -68,13 +72,11 @@ LeaseReply ReplyOf(const Json& one) {
     const Json& refusal = one.at("lease_refusal");
     return {.verdict = verdicts[NumberOf<size_t>(refusal.at("fault")) - 1],
             .message = refusal.at("message").text(),
-            .server = refusal.at("server").text()};
+            .terms = {.server = refusal.at("server").text()}};
   }
   const Json& answer = one.at("answer");
   if (answer.empty()) return {.verdict = LeaseVerdict::kEnded};
-  return {.verdict = LeaseVerdict::kGranted,
-          .server = answer.at("server").text(),
-          .terms = TermsOf(answer)};
+  return {.verdict = LeaseVerdict::kGranted, .terms = TermsOf(answer)};
 }
 
 // Excludes frames of newer and older servers, and of a missing right.

@@ -9,9 +9,9 @@
 
 namespace firn::front {
 
-inline const LeaseReply kGrantedLease{.verdict = LeaseVerdict::kGranted,
-                                      .server = "10.0.0.7:7609",
-                                      .terms = {.lease = "secret", .machine = MachineId(564)}};
+inline const LeaseReply kGrantedLease{
+    .verdict = LeaseVerdict::kGranted,
+    .terms = {.lease = "secret", .server = "10.0.0.7:7609", .machine = MachineId(564)}};
 
 // A desk for leases that answers as the test says: at once with `reply`, or, if that is empty, when
 // the test calls Give.

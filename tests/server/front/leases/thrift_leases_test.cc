@@ -78,11 +78,11 @@ TEST_P(ThriftLeasesTest, ThrowsTheExceptionOfEachVerdict) {
       {LeaseVerdict::kRefused, wire::LeaseFault::NO_LEASES}};
   for (const auto& [verdict, fault] : faults) {
     leases_.reply = {.verdict = verdict, .message = "why"};
-    if (verdict == LeaseVerdict::kElsewhere) leases_.reply->server = "10.0.0.8:7609";
+    if (verdict == LeaseVerdict::kElsewhere) leases_.reply->terms.server = "10.0.0.8:7609";
     const wire::LeaseRefusal refusal = LeaseRefusalOf(Lease());
     EXPECT_EQ(refusal.fault, fault);
     EXPECT_EQ(refusal.message, "why");
-    EXPECT_EQ(refusal.server, leases_.reply->server);
+    EXPECT_EQ(refusal.server, leases_.reply->terms.server);
     EXPECT_EQ(refusal.__isset.server, verdict == LeaseVerdict::kElsewhere);
   }
 }
