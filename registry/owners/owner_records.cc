@@ -33,6 +33,7 @@ std::string FormatBeat(const Beat& beat) {
       .Flag("ended", beat.ended);
   if (!beat.unreachable.empty()) json.Text("unreachable", beat.unreachable);
   if (beat.tls) json.Flag("tls", *beat.tls);
+  if (beat.leaving) json.Flag("leaving", true);
   return json.Others(beat.others).Done();
 }
 
@@ -59,6 +60,7 @@ Result<Beat> ParseBeat(std::string_view json) {
     read.Text("unreachable", beat.unreachable, Beat::kUnreachableBytesMax);
   }
   if (read.Find("tls") != nullptr) read.Flag("tls", beat.tls.emplace());
+  if (read.Find("leaving") != nullptr) read.Flag("leaving", beat.leaving);
   read.Others(beat.others);
   FIRN_TRY(read.status().WithContext("an owner's beat"));
   FIRN_ASSIGN(beat.secret, Nonce::Parse(secret));

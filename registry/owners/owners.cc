@@ -43,7 +43,7 @@ std::optional<Task<>> Owners::NextWrite() {
   }
   if (registry_.now() >= renew_at_) return Renew();
   if (tenure_->unsure) return std::nullopt;
-  const bool leaves = leaving_ && !IsNeeded();
+  const bool leaves = Leaves();
   bool all_read = true;
   for (size_t i = 0; i < kPartitions; ++i) {
     const Share& share = shares_[i];
@@ -56,7 +56,7 @@ std::optional<Task<>> Owners::NextWrite() {
     EndTenure("handed over");
     return EndBeat();
   }
-  if (!permitted_ || leaving_ || gives_up_ || has_lapsed()) return std::nullopt;
+  if (!permitted_ || leaves || gives_up_ || has_lapsed()) return std::nullopt;
   const std::vector<std::string> candidates = Candidates();
   for (size_t i = 0; i < kPartitions; ++i) {
     std::optional<std::vector<Write>> writes = TakingOf(i, candidates);
@@ -83,35 +83,41 @@ bool Owners::IsRenewed(const OtherBeat& other) const {
                                    registry_.now());
 }
 
-// Rule 7. Returns whether this server owns partitions that no other server may take. A beat is
-// renewed each third of a window, so its version shows how long its server has run.
-bool Owners::IsNeeded() const {
-  if (!waits_ || std::ranges::none_of(shares_, &Share::here)) return false;
-  if (registry_.now() >= list_at_) return true;  // the beats have not been read since HandOver
-  return std::ranges::none_of(beats_, [this](const auto& other) { return MayTake(other.second); });
+bool Owners::Stays(const OtherBeat& other) const {
+  return IsRenewed(other) && !other.beat->leaving;
+}
+
+// Returns whether another server stays.
+bool Owners::HasCompany() const {
+  return std::ranges::any_of(beats_, [this](const auto& other) { return Stays(other.second); });
+}
+
+// A beat is renewed each third of a window, so its version shows how long its server has run.
+bool Owners::MayTake(const OtherBeat& other) const {
+  return Stays(other) && other.sighting.state().version >= kRenewalsBeforeTaking;
+}
+
+// Rule 7. Returns whether this server gives up its partitions and takes no others.
+bool Owners::Leaves() const {
+  if (!leaving_ || !waits_) return leaving_;
+  const auto may_take = [this](const auto& other) { return MayTake(other.second); };
+  return knows_leavers_ && std::ranges::any_of(beats_, may_take);
 }
 
 bool Owners::awaits_successor() const {
   if (!leaving_) return true;
-  if (handed_over()) return false;
-  const auto renews = [this](const auto& other) { return IsRenewed(other.second); };
-  return registry_.now() >= list_at_ || std::ranges::any_of(beats_, renews);
+  return std::ranges::any_of(shares_, &Share::here) && (!knows_leavers_ || HasCompany());
 }
 
 Milliseconds Owners::Avoidance() const {
-  const auto renews = [this](const auto& other) { return IsRenewed(other.second); };
-  return is_avoided() && std::ranges::any_of(beats_, renews) ? options_.window : Milliseconds(0);
+  return is_avoided() && HasCompany() ? options_.window : Milliseconds(0);
 }
 
-bool Owners::MayTake(const OtherBeat& other) const {
-  return IsRenewed(other) && other.sighting.state().version >= kRenewalsBeforeTaking;
-}
-
-// Returns this server and those whose beats are renewed.
+// Returns this server and those that stay.
 std::vector<std::string> Owners::Candidates() const {
   std::vector<std::string> addresses{options_.address};
   for (const auto& [tenure, other] : beats_) {
-    if (IsRenewed(other)) addresses.push_back(other.beat->address);
+    if (Stays(other)) addresses.push_back(other.beat->address);
   }
   std::sort(addresses.begin(), addresses.end());
   addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());

@@ -77,9 +77,11 @@ struct Holding {
 //     shows an owned partition with another change, or if the change's node is missing at a
 //     renewal.
 //  7. To give a partition up, this server ends the term, calls `ended`, and then sets the partition
-//     to free, unless another process has written its beat. A server that leaves keeps its
-//     partitions until it stops while rule 5 permits no other server to take one: there is none, or
-//     all have started a short time ago.
+//     to free, unless another process has written its beat. A server that leaves sets `leaving` in
+//     its beat, and reads all beats once this is acknowledged. Until it stops, it keeps its
+//     partitions, and takes those of others, while no other server may take them: each one leaves,
+//     too, or has started a short time ago. Of two servers that leave, at least one sees this in
+//     the other's beat. If a partition was given up for it, it takes the partition.
 //  8. A server that ends its own tenure sets its beat to ended, at the version that it knows, so
 //     that others need not wait. A beat that no partition names is erased: if it has ended, after
 //     two windows, in which every partition is read; otherwise after 1.25 of the longest windows
@@ -127,16 +129,18 @@ class Owners {
   // Returns whether the server at the address uses TLS, as its beat says.
   std::optional<bool> TlsOf(const std::string& address) const;
 
-  // Ends all terms and frees their partitions: if it waits, once another server may take them,
-  // otherwise at once. Takes none afterwards.
+  // Ends all terms and frees their partitions: if it waits, once another server that stays may
+  // take them, otherwise at once.
   void HandOver(bool waits = true) {
+    if (waits && !leaving_) renew_at_ = BootMs();
     leaving_ = true;
     waits_ = waits;
-    look_at_ = list_at_ = BootMs();
+    look_at_ = BootMs();
   }
   // After HandOver: no partition names this server.
   bool handed_over() const { return leaving_ && !tenure_ && !past_ && !write_.busy(); }
-  // Returns whether another server may soon take the partitions of this one; true before HandOver.
+  // Returns whether another server that stays may soon take the partitions of this one; true before
+  // HandOver.
   bool awaits_successor() const;
 
   // Returns whether all partitions and the beats of their owners have been read since Want().
@@ -197,7 +201,9 @@ class Owners {
   bool IsNamed(const Share& share) const;
   bool MayBeNamed(const Nonce& tenure) const;
   bool IsRenewed(const OtherBeat& other) const;
-  bool IsNeeded() const;
+  bool Stays(const OtherBeat& other) const;
+  bool HasCompany() const;
+  bool Leaves() const;
   bool MayTake(const OtherBeat& other) const;
   std::vector<std::string> Candidates() const;
   std::vector<std::string> Successors(const std::string& left) const;
@@ -252,6 +258,7 @@ class Owners {
   const OwnersOptions options_;
   const Ended ended_;
   bool wanted_ = false, permitted_ = false, leaving_ = false, waits_ = true;
+  bool knows_leavers_ = false;  // has read the beats since its own beat says `leaving`
 
   std::optional<Root> root_;
   std::optional<Tenure> tenure_;

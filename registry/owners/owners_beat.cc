@@ -89,7 +89,9 @@ void Owners::Acknowledge(BootMs sent, int64_t session, int64_t version) {
   for (Share& share : shares_) {
     if (share.here) share.term.Extend(tenure_->until);
   }
-  renew_at_ = sent + options_.window / 3;
+  const bool must_say_so = leaving_ && waits_ && !tenure_->beat.leaving;
+  renew_at_ = must_say_so ? sent : sent + options_.window / 3;
+  if (tenure_->beat.leaving && !knows_leavers_) look_at_ = BootMs();
   trouble_.clear();
 }
 
@@ -157,6 +159,7 @@ Task<> Owners::Renew() {
   Beat next = tenure_->beat;
   next.word = Nonce::Draw(entropy_);
   next.unreachable = unreachable_;
+  next.leaving = leaving_;
   tenure_->words.push_back(next.word);
   size_t set = 0;
   const std::vector<Write> writes = RenewalOf(next, &set);

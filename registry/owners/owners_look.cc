@@ -24,6 +24,7 @@ bool IsAnswer(const Result<Value>& read) {
 Task<> Owners::Look() {
   look_at_ = registry_.now() + look_every();
   const int64_t session = registry_.session();
+  const bool said_so = tenure_ && tenure_->beat.leaving;
   if (synced_session_ != session) {
     // A lagging server of the registry would return earlier states of the partitions.
     const std::string root = "/";
@@ -66,6 +67,7 @@ Task<> Owners::Look() {
   }
   if (lists) list_at_ = registry_.now() + options_.window;
   has_looked_ |= read;
+  knows_leavers_ |= read && said_so;
   JudgeReach();
 }
 
@@ -108,7 +110,7 @@ void Owners::See(size_t partition, const Result<Node>& node) {
   const bool is_own = IsNamed(share) && share.owner->change == share.change;
   if (share.here && (state != before || !is_own)) {
     EndTenure("another process has changed a partition");
-  } else if (is_own && !share.here && permitted_ && !leaving_) {
+  } else if (is_own && !share.here && permitted_ && !Leaves()) {
     BeginTerm(share);
   }
 }

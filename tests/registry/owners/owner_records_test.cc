@@ -11,7 +11,8 @@ const Beat kBeat{.address = "10.1.2.3:7609",
                  .window = Milliseconds(2'500),
                  .ended = true,
                  .unreachable = "10.1.2.4:7609,10.1.2.5:7609",
-                 .tls = true};
+                 .tls = true,
+                 .leaving = true};
 
 TEST(OwnerRecordsTest, BeatReadsBack) {
   const Result<Beat> read = ParseBeat(FormatBeat(kBeat));
@@ -30,8 +31,10 @@ TEST(OwnerRecordsTest, ABeatOfAnEarlierVersionHasFewerMembers) {
   Beat beat = kBeat;
   beat.unreachable.clear();
   beat.tls.reset();
+  beat.leaving = false;
   EXPECT_EQ(FormatBeat(beat).find("unreachable"), std::string::npos);
   EXPECT_EQ(FormatBeat(beat).find("tls"), std::string::npos);
+  EXPECT_EQ(FormatBeat(beat).find("leaving"), std::string::npos);
   EXPECT_EQ(ParseBeat(FormatBeat(beat)).value(), beat);
 }
 

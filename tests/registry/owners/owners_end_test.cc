@@ -109,6 +109,49 @@ TEST_F(OwnersEndTest, ItsSuccessorTakesThePartitionsAsSoonAsTheyAreFree) {
   EXPECT_EQ(b_.MayTake(clock_.Boot()), 8);
 }
 
+// Each of them is old enough to take the partitions of the other.
+TEST_F(OwnersEndTest, ServersThatLeaveTogetherKeepTheirPartitionsUntilAThirdMayTakeThem) {
+  OwnersServer c{tree_, clock_, "10.0.0.3:7609", 3};
+  MakePartitions();
+  Pass(kStart + kWindow, {&a_, &b_});
+  Pass(kWindow / 2, {&a_, &b_, &c});
+  a_.owners.HandOver();
+  b_.owners.HandOver();
+  for (int i = 0; i < kWindow / 2 / kStep; ++i) {
+    Pass(kStep, {&a_, &b_, &c});
+    ASSERT_EQ(a_.MayTake(clock_.Boot()) + b_.MayTake(clock_.Boot()), 8);
+  }
+  EXPECT_TRUE(a_.owners.awaits_successor());
+  Pass(kWindow, {&a_, &b_, &c});
+  EXPECT_TRUE(a_.owners.handed_over());
+  EXPECT_TRUE(b_.owners.handed_over());
+  EXPECT_EQ(c.MayTake(clock_.Boot()), 8);
+}
+
+TEST_F(OwnersEndTest, ServersThatLeaveTogetherKeepTheirPartitionsUntilTheyStop) {
+  MakePartitions();
+  Pass(kStart + kWindow, {&a_, &b_});
+  a_.owners.HandOver();
+  Pass(kStep, {&a_, &b_});
+  b_.owners.HandOver();
+  Pass(kWindow, {&a_, &b_});
+  EXPECT_EQ(a_.MayTake(clock_.Boot()) + b_.MayTake(clock_.Boot()), 8);
+  EXPECT_FALSE(a_.owners.awaits_successor());
+  EXPECT_FALSE(b_.owners.awaits_successor());
+}
+
+TEST_F(OwnersEndTest, TheSuccessorTakesThePartitionsEvenIfItLeavesMeanwhile) {
+  MakePartitions();
+  Pass(kStart, {&a_});
+  Pass(kStart, {&a_, &b_});
+  ASSERT_EQ(a_.Owned(), 8);
+  a_.owners.HandOver();
+  while (a_.Owned() == 8) Pass(kStep, {&a_});
+  b_.owners.HandOver();
+  Pass(kWindow, {&a_, &b_});
+  EXPECT_EQ(a_.MayTake(clock_.Boot()) + b_.MayTake(clock_.Boot()), 8);
+}
+
 TEST_F(OwnersEndTest, KeepsItsPartitionsUntilItStopsIfThereIsNoOtherServer) {
   MakePartitions();
   Pass(kStart, {&a_});

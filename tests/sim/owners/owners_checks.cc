@@ -71,6 +71,45 @@ void OwnersWorld::CheckTakeovers(bool may_be_old) {
   }
 }
 
+// Lets time pass without faults. Restarts servers, except `down`.
+void OwnersWorld::PassCalmly(Milliseconds time, const OwnersHost* down) {
+  for (const BootMs until = clock_.Boot() + time; clock_.Boot() < until;) {
+    clock_.Advance(Milliseconds(10));
+    for (const auto& host : hosts_) {
+      if (!host->up() && MayStart(*host) && host.get() != down) host->Start({}, false);
+      host->Round();
+    }
+    CheckTerms();
+  }
+}
+
+// Restarts one server, and soon stops all others together.
+void OwnersWorld::DemandHandOver() {
+  OwnersHost& young = *hosts_[dice_.Below(servers_)];
+  Trace("only " + young.address() + " will run");
+  Kill(young);
+  PassCalmly(Milliseconds(15'000), &young);
+  PassCalmly(Milliseconds(10 + static_cast<int64_t>(dice_.Below(4'000))), nullptr);
+  std::vector<BootMs> owned(kPartitions, clock_.Boot());
+  for (int i = 0; i < 800; ++i) {
+    // A few milliseconds lie between the stops.
+    for (const auto& host : hosts_) {
+      if (host.get() != &young && (i > 8 || OneIn(4))) host->HandOver();
+    }
+    clock_.Advance(Milliseconds(static_cast<int64_t>(dice_.Below(12))));
+    for (const auto& host : hosts_) host->Round();
+    CheckTerms();
+    for (size_t partition = 0; partition < kPartitions; ++partition) {
+      const bool is_owned = std::ranges::any_of(hosts_, [&](const auto& host) {
+        return host->up() && host->process().MayTake(partition);
+      });
+      if (is_owned) owned[partition] = clock_.Boot();
+      if (clock_.Boot() - owned[partition] < Milliseconds(1'000)) continue;
+      throw Violation(7, Cat("partition ", partition, " has no owner while servers stop"));
+    }
+  }
+}
+
 // Ends all faults. Then every partition must issue numbers.
 void OwnersWorld::DemandService() {
   Trace("all faults end");
@@ -86,12 +125,7 @@ void OwnersWorld::DemandService() {
   std::vector<int64_t> before;
   for (size_t i = 0; i < shared_.partitions; ++i) before.push_back(oracle_.Highest(i));
   for (int i = 0; i < 6'000; ++i) {
-    clock_.Advance(Milliseconds(10));
-    for (const auto& host : hosts_) {
-      if (!host->up() && MayStart(*host)) host->Start({}, false);
-      host->Round();
-    }
-    CheckTerms();
+    PassCalmly(Milliseconds(10), nullptr);
     bool all = true;
     for (size_t j = 0; j < shared_.partitions; ++j) all &= oracle_.Highest(j) > before[j];
     if (all) return;

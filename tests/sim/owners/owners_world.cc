@@ -114,7 +114,10 @@ void OwnersWorld::Run() {
   for (int i = 0; i < kSteps; ++i) Step();
   // Mutants are caught by other violations. For one that prevents service, this check would only
   // wait.
-  if (shared_.mutant == OwnersMutant::kNone) DemandService();
+  if (shared_.mutant == OwnersMutant::kNone) {
+    DemandService();
+    if (OneIn(4)) DemandHandOver();
+  }
   for (const auto& host : hosts_) CountWrites(*host);
 }
 
@@ -168,6 +171,7 @@ void OwnersWorld::Strike() {
       Trace(host.address() + " is killed");
       return Kill(host);
     case 1:
+      if (OneIn(2)) return StopTogether(host);
       Trace(host.address() + " hands over");
       return host.HandOver();
     case 2:
@@ -286,6 +290,14 @@ void OwnersWorld::GoBack(const std::shared_ptr<MemoryTree::Image>& image, size_t
   if (steps_max > 0) Next([=, this] { GoBack(image, partition, steps_max - 1); }, 1);
 }
 
+// Makes all servers but one hand over. That one may have started a short time ago.
+void OwnersWorld::StopTogether(OwnersHost& stays) {
+  Trace("all but " + stays.address() + " hand over");
+  for (const auto& other : hosts_) {
+    if (other.get() != &stays) other->HandOver();
+  }
+}
+
 // Loses a renewal or delays its answer, and then breaks the connection.
 void OwnersWorld::LoseRenewal(OwnersHost& host) {
   const bool lost = OneIn(2);
@@ -373,13 +385,6 @@ void OwnersWorld::PauseAndReturn(OwnersHost& host) {
     host.Pause(false);
   };
   Next(back, 900);
-}
-
-bool OwnersWorld::MayStart(const OwnersHost& host) const {
-  for (size_t i = 0; i < servers_; ++i) {
-    if (hosts_[i].get() == &host) return true;
-  }
-  return false;
 }
 
 void OwnersWorld::Trace(const std::string& what) const {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -24,7 +26,9 @@ namespace firn {
 //  3. if a number is returned twice,
 //  4. if a partition issues no numbers after the end of all faults,
 //  5. if a process may take numbers later than a window after the cluster was frozen,
-//  6. if a partition is assigned to a tenure that has ended.
+//  6. if a partition is assigned to a tenure that has ended,
+//  7. if, after the end of all faults, a partition has no owner for a second while all servers but
+//     one stop together, and this one has just started.
 // Two copies of a machine are exempt from 1 until a window after the copying, and from 2 and 3 for
 // ranges that were requested until then. Until then, a third process may own a partition of a copy
 // that has not renewed it since the copying, and its ranges may be below numbers that a copy has
@@ -61,6 +65,7 @@ class OwnersWorld {
   void Copy(OwnersHost& host);
   void CutOff(OwnersHost& host);
   void Release(OwnersHost& host);
+  void StopTogether(OwnersHost& stays);
   void LoseRenewal(OwnersHost& host);
   void HoldRenewal(OwnersHost& host);
   void PauseAndReturn(OwnersHost& host);
@@ -73,9 +78,14 @@ class OwnersWorld {
   bool MayBothOwn(size_t partition, const OwnersProcess& a, const OwnersProcess& b) const;
   static BootMs LongestTerm(const OwnersHost& host, BootMs renewed);
   void DemandService();
+  void DemandHandOver();
+  void PassCalmly(Milliseconds time, const OwnersHost* down);
   void CountWrites(const OwnersHost& host);
   void Kill(OwnersHost& host);
-  bool MayStart(const OwnersHost& host) const;
+  bool MayStart(const OwnersHost& host) const {
+    return std::any_of(hosts_.begin(), hosts_.begin() + static_cast<std::ptrdiff_t>(servers_),
+                       [&](const auto& server) { return server.get() == &host; });
+  }
   void Next(std::function<void()> fault, uint64_t steps_max);
   bool OneIn(uint64_t n) { return dice_.Below(n) == 0; }
   OwnersHost& AnyHost() { return *hosts_[dice_.Below(hosts_.size())]; }
