@@ -54,7 +54,7 @@ Result<Beat> ParseBeat(std::string_view json) {
   read.Text("address", beat.address)
       .Text("secret", secret)
       .Text("word", word)
-      .Number("window_ms", window, Beat::kWindowMin.count(), Beat::kWindowMax.count())
+      .Number("window_ms", window, Beat::kWindowMin.count(), Beat::kWindowReadMax.count())
       .Flag("ended", beat.ended);
   if (read.Find("unreachable") != nullptr) {
     read.Text("unreachable", beat.unreachable, Beat::kUnreachableBytesMax);

@@ -39,6 +39,7 @@ std::string ChangePath(size_t partition, const Nonce& change);
 // renewal's window, or to `ended`.
 struct Beat {
   static constexpr Milliseconds kWindowMin{1'000}, kWindow{3'000}, kWindowMax{3'000};
+  static constexpr Milliseconds kWindowReadMax{30'000};  // of a later version
   static constexpr size_t kUnreachableBytesMax = 2048;
 
   std::string address{};  // for other servers

@@ -84,8 +84,8 @@ struct Holding {
 //     the other's beat. If a partition was given up for it, it takes the partition.
 //  8. A server that ends its own tenure sets its beat to ended, at the version that it knows, so
 //     that others need not wait. A beat that no partition names is erased: if it has ended, after
-//     two windows, in which every partition is read; otherwise after 1.25 of the longest windows
-//     without a change.
+//     two windows, in which every partition is read; otherwise after 1.25 of its windows without
+//     a change.
 //  9. A beat lists the addresses that its server cannot reach. If most of the other beats list this
 //     server for two windows in which it owns partitions, and it reaches their servers, it gives
 //     its partitions up. For kAvoided it then waits for a window longer than others, if there

@@ -126,7 +126,7 @@ std::optional<Task<>> Owners::Sweep(const std::vector<std::string>& candidates) 
   if (registry_.now() < sweep_at_ || RankOf(0, options_.address, candidates) > 0) return {};
   for (const auto& [tenure, other] : beats_) {
     if (!other.beat.ok() || MayBeNamed(tenure)) continue;
-    const Milliseconds wait = other.beat->ended ? 2 * options_.window : Margin(Beat::kWindowMax);
+    const Milliseconds wait = other.beat->ended ? 2 * options_.window : Margin(other.beat->window);
     if (!other.sighting.HasLasted(wait, registry_.session(), registry_.now())) continue;
     std::vector<Write> writes;
     if (!other.beat->ended) writes.push_back(Write::Erase(AlivePath(tenure), 0));

@@ -104,6 +104,28 @@ TEST_F(OwnersTest, TakesOverOneAndAQuarterWindowsAfterTheLastBeat) {
   EXPECT_EQ(a_.ended, 8);
 }
 
+// The owner is a server of a later version.
+TEST_F(OwnersTest, TakesOverOneAndAQuarterOfTheWindowThatTheBeatNames) {
+  MakePartitions();
+  constexpr Milliseconds kLong{10'000};
+  const Nonce tenure(7, 7), change(8, 8);
+  std::vector<Write> writes{
+      Write::Create(BeatPath(tenure), FormatBeat({.address = "10.0.0.3:7609", .window = kLong}),
+                    kStays),
+      Write::Create(AlivePath(tenure), "", kStays)};
+  for (size_t i = 0; i < kPartitions; ++i) {
+    writes.push_back(Write::Set(PartitionPath(i),
+                                FormatPartitionOwner({tenure, "10.0.0.3:7609", change}),
+                                Write::kAnyVersion));
+    writes.push_back(Write::Create(ChangePath(i, change), "", kStays));
+  }
+  Apply(std::move(writes));
+  Pass(kLong * 5 / 4 - kStep, {&a_});
+  EXPECT_EQ(a_.Owned(), 0);
+  Pass(kWindow, {&a_});
+  EXPECT_EQ(a_.MayTake(clock_.Boot()), 8);
+}
+
 TEST_F(OwnersTest, TakesThePartitionsOfAnEndedTenureAtOnce) {
   MakePartitions();
   Pass(kStart, {&a_});
