@@ -147,7 +147,8 @@ bool OwnersProcess::DoNext(Thread& thread) {
     return false;
   }
   shared_.oracle.Answer(thread.partition, thread.number, thread.beyond,
-                        shared_.of_copies(number_, thread.requested));
+                        shared_.of_copies(number_, thread.requested),
+                        shared_.beside_rollback(thread.requested));
   return false;
 }
 

@@ -33,6 +33,7 @@ struct OwnersShared {
   // Returns whether a copied process may also hold the range that `process` requested at
   // `requested`.
   std::function<bool(int64_t process, BootMs requested)> of_copies{};
+  std::function<bool(BootMs requested)> beside_rollback{};
   // Returns whether copies may have returned numbers above a range that any process requested then.
   std::function<bool(BootMs requested)> beside_copies{};
   std::function<void(const std::string& what)> trace{};

@@ -19,15 +19,17 @@ class OwnersOracle {
   int64_t HighestOfOthers(size_t partition) const { return answered_[partition].of_others; }
 
   // Records that a call returns `number`. `beyond`: Highest when the owner took it. `of_copies`:
-  // two copies of a machine may hold the number's range, so it is not checked.
-  void Answer(size_t partition, int64_t number, int64_t beyond, bool of_copies);
+  // two copies of a machine may hold the number's range, so it is not checked. `beside_rollback`:
+  // two processes may own the partition, so its order is not checked.
+  void Answer(size_t partition, int64_t number, int64_t beyond, bool of_copies,
+              bool beside_rollback);
 
   int64_t count() const { return count_; }
 
  private:
   struct Partition {
     int64_t highest = 0;
-    int64_t of_others = 0;  // the highest that was not `of_copies`
+    int64_t of_others = 0;  // the highest whose order was checked
     std::unordered_set<int64_t> numbers{};
   };
 

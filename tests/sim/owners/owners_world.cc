@@ -51,6 +51,9 @@ OwnersWorld::OwnersWorld(uint64_t seed, OwnersMutant mutant, bool trace)
       return (kin.first == process || kin.second == process) && requested <= kin.until;
     });
   };
+  shared_.beside_rollback = [this](BootMs requested) {
+    return back_at_.ms() >= 0 && requested <= LongestTerm(*hosts_.front(), back_at_);
+  };
   shared_.beside_copies = [this](BootMs requested) {
     return std::any_of(kin_.begin(), kin_.end(),
                        [&](const Kin& kin) { return requested <= kin.until; });
