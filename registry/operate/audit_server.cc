@@ -246,12 +246,6 @@ bool IsForeign(const ProviderReport& report, const Audit& audit) {
   return audit.meta && !report.cluster.empty() && report.cluster != audit.meta->uuid;
 }
 
-bool Counts(const ProviderReport& report, const Audit& audit) {
-  if (!IsForeign(report, audit)) return true;
-  // An unfinished restore has already chosen between the two clusters.
-  return audit.meta->floor == WallMs() && audit.NeverUsed() && !audit.unfinished;
-}
-
 void JudgeServer(const AuditedProvider& server, WallMs now, Audit& audit) {
   JudgeClock(server, audit);
   JudgeGrant(server, audit);

@@ -16,11 +16,6 @@ void JudgeServer(const AuditedProvider& server, WallMs now, Audit& audit);
 // Whether the server belongs to another cluster than the one that the registry contains.
 bool IsForeign(const ProviderReport& report, const Audit& audit);
 
-// Whether a restore takes the server's report into account. A foreign server's counts only if the
-// registry's cluster was never used: it may have replaced the server's by mistake. The slots must
-// have been read into the audit.
-bool Counts(const ProviderReport& report, const Audit& audit);
-
 // Facts that `firn doctor` gets from the servers directly. Reports in the registry have limits, and
 // a server that has lost the registry cannot renew its own.
 

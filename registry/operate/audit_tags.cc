@@ -16,7 +16,6 @@
 #include "common/text/time_zone.h"
 #include "common/time/clock.h"
 #include "registry/cluster/tag_store.h"
-#include "registry/operate/audit_server.h"
 #include "registry/operate/auditor.h"
 #include "registry/owners/candidates.h"
 #include "registry/owners/owner_records.h"
@@ -231,7 +230,6 @@ Status Auditor::ReadTags() {
   }
   const std::set<std::string> deleted(listing.deleted.begin(), listing.deleted.end());
   for (const auto& [provider, report] : audit_.providers) {
-    if (!Counts(report, audit_)) continue;
     for (const auto& [tag, seen] : report.high) {
       if (seen == 0 && deleted.contains(tag)) continue;
       const std::string fault = FaultOf(tags, tag, seen);

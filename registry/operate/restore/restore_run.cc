@@ -7,7 +7,6 @@
 #include "common/base/printed_command.h"
 #include "registry/cluster/cluster_setup.h"
 #include "registry/cluster/tag_store.h"
-#include "registry/operate/audit_server.h"
 #include "registry/operate/restore_policy.h"
 
 namespace firn {
@@ -19,14 +18,6 @@ std::vector<ProviderReport> ReportsIn(const Audit& audit) {
   std::vector<ProviderReport> reports;
   for (const AuditedProvider& provider : audit.providers) reports.push_back(provider.report);
   return reports;
-}
-
-// Reads the registry, without the servers whose reports do not count.
-Result<Audit> ReadRegistry(BlockingCoordinator& registry, WallMs now) {
-  FIRN_ASSIGN(Audit audit, ReadAuditWithoutOwners(registry, now));
-  std::erase_if(audit.providers,
-                [&audit](const AuditedProvider& server) { return !Counts(server.report, audit); });
-  return audit;
 }
 
 // One call of RunRestore.
@@ -79,7 +70,7 @@ Status Run::Read() {
   RestoreFacts& facts = outcome.facts;
   RestoreCall& call = options_.call;
   const WallMs now = context_.clock.Wall();
-  FIRN_ASSIGN(audit, ReadRegistry(registry_, now));
+  FIRN_ASSIGN(audit, ReadAuditWithoutOwners(registry_, now));
   const RestoreMemory given = MemoryOf(options_, context_.command.host);
   if (!options_.again) FIRN_TRY(CheckContinues(audit, given, context_.command));
   if (audit.unfinished && given.Lacks(*audit.unfinished)) {
@@ -142,7 +133,7 @@ Status Run::Restore() {
     return {};
   };
   facts.last_reports = [&](const MetaAsRead&) -> Result<std::vector<ProviderReport>> {
-    FIRN_ASSIGN(outcome.audit, ReadRegistry(registry_, context_.clock.Wall()));
+    FIRN_ASSIGN(outcome.audit, ReadAuditWithoutOwners(registry_, context_.clock.Wall()));
     FIRN_TRY(CheckLostTags(outcome.audit, call, Ran()));
     std::vector<ProviderReport> reports = ReportsIn(outcome.audit);
     FIRN_TRY(LiftAbove(registry_, reports, call.ledgers, outcome.tags));

@@ -51,22 +51,12 @@ class RestoreRunTest : public RestoreTest {
     return ParseBackup(FormatBackup(backup.value())).value();
   }
 
-  void Announce(const ProviderReport& report = {}, const std::string& address = "h:1") {
-    for (const std::string_view folder : {kServicePath, kProvidersPath}) {
-      const std::string path(folder);
-      if (!tree_.Peek(path)) Write1(Write::Create(path, "", Lifetime::kPersistent));
-    }
-    const std::string node = "/" + ProviderNodeName({.address = address});
-    Write1(Write::Create(std::string(kProvidersPath) + node, FormatReport(report),
-                         Lifetime::kPersistent));
-  }
-  // Its server reports to this cluster's registry.
-  ProviderReport ForeignReport(WallMs bound) {
-    return {.machine = MachineId(2),
-            .bound = bound,
-            .lease_bound = bound,
-            .cluster = DrawUuid(entropy_),
-            .high = {{"order", 100}}};
+  void Announce() {
+    const std::string node = "/" + ProviderNodeName({.address = "h:1"});
+    Write1(Write::Create(std::string(kServicePath), "", Lifetime::kPersistent));
+    Write1(Write::Create(std::string(kProvidersPath), "", Lifetime::kPersistent));
+    Write1(
+        Write::Create(std::string(kProvidersPath) + node, FormatReport({}), Lifetime::kPersistent));
   }
 
   int recalled_ = 0;
@@ -161,30 +151,6 @@ TEST_F(RestoreRunTest, IgnoresAnImplausibleFloorOfAnUnfinishedRun) {
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_EQ(outcome->report.ignored.size(), 1u);
   EXPECT_LT(Meta().meta.floor, far);
-}
-
-TEST_F(RestoreRunTest, IgnoresTheReportsOfForeignServers) {
-  PutBound(kRestoreTime);
-  const WallMs far = kRestoreTime + kPoisonAhead / 2;
-  Announce(ForeignReport(far));
-  RestoreOptions options = With({"--set=order.strategy=segment", "--set=order.start=7"});
-  const auto outcome = Run(options);
-  ASSERT_TRUE(outcome.ok()) << outcome.status();
-  EXPECT_EQ(outcome->kind, Kind::kRestored) << outcome->question;
-  EXPECT_LT(Meta().meta.floor, far);
-  EXPECT_TRUE(RecordOf(2).never_used());
-  Announce({}, "h:2");
-  EXPECT_EQ(Run(options).value().kind, Kind::kNothingNew);
-}
-
-// An operator can still replace this cluster by theirs.
-TEST_F(RestoreRunTest, CountsForeignServersOfAClusterThatANewOneMayHaveReplaced) {
-  Announce(ForeignReport(kRestoreTime));
-  RestoreOptions options;
-  const auto outcome = Run(options);
-  ASSERT_TRUE(outcome.ok()) << outcome.status();
-  EXPECT_EQ(outcome->kind, Kind::kPlanned);
-  EXPECT_NE(outcome->question.message().find("tag order is lost"), std::string::npos);
 }
 
 TEST(RestoreOptionsTest, KeepsTheDefaultsOfOtherFlagsAndNamesInvalidOnes) {
