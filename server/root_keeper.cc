@@ -193,11 +193,13 @@ Task<Result<RootSettings>> RootKeeper::ReadAll(RootSettings settings) {
 
 void RootKeeper::Take(RootSettings settings) {
   const std::shared_ptr<const RootSettings> known = this->settings();
-  // The settings node may be missing or older, so a window is never lowered.
-  if (known && known->uuid == settings.uuid)
-    settings.window = std::max(settings.window, known->window);
-  const bool is_known = known && (*known == settings ? !unsaved_ : settings.OlderThan(*known));
-  if (is_known) return;
+  if (known && known->uuid == settings.uuid) {
+    // The settings node may be missing or older, so a window is never lowered.
+    const Milliseconds window = std::max(settings.window, known->window);
+    if (settings.OlderThan(*known)) settings = *known;
+    settings.window = window;
+  }
+  if (known && *known == settings && !unsaved_) return;
   const auto next = std::make_shared<const RootSettings>(std::move(settings));
   {
     const std::scoped_lock lock(mutex_);

@@ -102,7 +102,6 @@ RootSettings JoinRoots(const RootSettings& newer, const RootSettings& older) {
   RootSettings joined = newer;
   joined.workers = std::max(newer.workers, older.workers);
   joined.window = std::max(newer.window, older.window);
-  joined.machines_version = std::max(newer.machines_version, older.machines_version);
   const bool known = newer.ids_since != WallMs() && older.ids_since != WallMs();
   joined.ids_since = known ? std::min(newer.ids_since, older.ids_since)
                            : std::max(newer.ids_since, older.ids_since);

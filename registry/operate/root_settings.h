@@ -64,11 +64,11 @@ struct RootSettings {
   // Adds a machine id by its record, unless it can be claimed. Call in order.
   void Add(MachineId machine, const SlotRecord& record);
 
-  // Whether this is an earlier state than `other` of the same data. A restore, which begins an era,
-  // raises the floor.
+  // Whether this is an earlier state than `other` of the same data. A restore begins an era, with
+  // a higher floor unless it did not know the state before.
   bool OlderThan(const RootSettings& other) const {
     if (uuid != other.uuid) return false;
-    if (era != other.era) return floor < other.floor;
+    if (era != other.era) return floor < other.floor && era_began <= other.era_began;
     return std::tie(version, settings_version) < std::tie(other.version, other.settings_version) ||
            machines_version < other.machines_version;
   }

@@ -174,6 +174,7 @@ Result<Output> Done(Output output) {
 Status CheckServable(BlockingCoordinator& registry, const std::vector<StoredTag>& present,
                      const std::vector<TagDefinition>& tags) {
   FIRN_ASSIGN(const std::vector<Reporting> reports, ReadReports(registry));
+  bool unchecked = false;
   for (const TagDefinition& tag : tags) {
     const bool as_before =
         std::any_of(present.begin(), present.end(), [&tag](const StoredTag& stored) {
@@ -185,16 +186,17 @@ Status CheckServable(BlockingCoordinator& registry, const std::vector<StoredTag>
                  before.when_store_is_away == tag.when_store_is_away;
         });
     if (as_before || tag.disabled) continue;
-    if (reports.empty() && (tag.store != "registry" || !tag.plugins.empty())) {
-      std::cerr << "NOTE: no server has reported, so nothing shows whether servers can serve tag "
-                << Quoted(tag.name) << "; the audit shows it once they run\n";
-    }
+    unchecked |= reports.empty() && (tag.store != "registry" || !tag.plugins.empty());
     for (const auto& [address, report] : reports) {
       const Status servable = CheckTagOn(report, tag);
       if (servable.ok()) continue;
       return Invalid(Cat("tag ", Quoted(tag.name), ": server ", address,
                          " would refuse it: ", servable.message(), "; --force skips this check"));
     }
+  }
+  if (unchecked) {
+    std::cerr << "NOTE: no server has reported, so nothing has checked the stores and plugins; the "
+                 "audit does once servers run\n";
   }
   return {};
 }
