@@ -206,9 +206,10 @@ Result<Range> TagOwners::TakeFor(const PeerTake& take) {
                         "same --advertise address"));
   }
   if (take.tag.empty()) {
+    const bool has_term = HasTerm();  // before Owned, because a term may begin meanwhile
     const int64_t owned = Owned();
     if (owned != 0) return Confirmation(owned);
-    if (!HasTerm()) return Range{};
+    if (!has_term) return Range{};
     return Unavailable(Cat("its owner ", setup_.address, " could not renew its beat in time"));
   }
   const auto served = served_.find(take.tag);
