@@ -66,7 +66,9 @@ Status Auditor::ReadRoot() {
     audit_.unfinished = std::move(left.memory);
   }
   // Each restore moves the ids further ahead of the clocks. An unfinished one may have set a floor.
-  const Milliseconds lead = std::max(audit_.Lead(), LeadOf(meta.floor, audit_.era_began));
+  // More than a month is reported in any case.
+  const Milliseconds lead = std::min<Milliseconds>(
+      std::max(audit_.Lead(), LeadOf(meta.floor, audit_.era_began)), std::chrono::days(30));
   if (meta.floor - now_ - lead > kPoisonAhead) {
     Fault(
         Urgency::kRefused, "the floor is more than a day ahead",
