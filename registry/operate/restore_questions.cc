@@ -74,13 +74,15 @@ int64_t ShownNext(const std::string& tag, const Audit& audit, LedgerFacts shown)
   return next;
 }
 
-// Returns whether a dated tag cannot continue at `start`. A period begins first in the east.
-bool IsNoDate(TagDefinition tag, int64_t start, WallMs now) {
+// Returns whether a dated tag cannot continue at `start`. A period begins first in the east. The
+// clock may have gone back since the highest `known` number was issued.
+bool IsNoDate(TagDefinition tag, int64_t start, int64_t known, WallMs now) {
   const std::optional<DatedNumbers> numbers = tag.Dated();
   if (!numbers) return false;
   tag.start = start;
   const int64_t latest = numbers->PeriodAt(now + std::chrono::days(1), TimeZone::Utc());
-  return !CheckTag(tag).ok() || numbers->PeriodOf(start - 1) > latest;
+  return !CheckTag(tag).ok() ||
+         numbers->PeriodOf(start - 1) > std::max(latest, numbers->PeriodOf(known - 1));
 }
 
 void AskOfNumbers(const Audit& audit, const RestoreCall& call, WallMs now, Questions& open) {
@@ -97,7 +99,7 @@ void AskOfNumbers(const Audit& audit, const RestoreCall& call, WallMs now, Quest
     if (!tag.HasLedger()) continue;
     const int64_t known = HighestKnown(tag, call.ledgers);
     const bool has_start = call.ledgers.starts.contains(name) && call.ledgers.starts.at(name) > 0;
-    if (has_start && IsNoDate(tag, call.ledgers.starts.at(name), now)) {
+    if (has_start && IsNoDate(tag, call.ledgers.starts.at(name), known, now)) {
       open.push_back({Cat("tag '", name, "' cannot continue at ", call.ledgers.starts.at(name),
                           ", which is not a number of a period up to now"),
                       {AnswerOf(name, "start", "NUMBER")}});

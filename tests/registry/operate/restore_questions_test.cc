@@ -83,6 +83,10 @@ TEST(RestoreQuestionsTest, AsksForTheNumberOfADatedTagWhosePeriodHasNoRoomForThe
               HasSubstr("not a number of a period up to now"));
   call.ledgers.starts = {{"bill", 20'250'617'000'001}};
   EXPECT_FALSE(CheckFactsSuffice(audit, call, kRestoredAt, {}).ok()) << "the day after tomorrow";
+  Audit ahead = audit;
+  ahead.tags.front().high = 20'250'617'905'001;
+  call.ledgers.starts = {{"bill", 20'250'617'905'001}};
+  EXPECT_TRUE(CheckFactsSuffice(ahead, call, kRestoredAt, {}).ok()) << "the clock went back";
   const WallMs next_day = kRestoredAt + Milliseconds(86'400'000);
   EXPECT_TRUE(CheckFactsSuffice(audit, {}, next_day, {}).ok()) << "the next period has room";
 }
