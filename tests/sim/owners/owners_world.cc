@@ -341,6 +341,8 @@ void OwnersWorld::RollBack(MemoryTree::Image image) {
              keeps_sessions_ ? MemoryTree::Sessions::kStay : MemoryTree::Sessions::kEnd);
   images_.clear();
   if (keeps_sessions_) back_at_ = clock_.Boot();
+  // The renewal that ended the other copy's time may be undone. All hosts have the same window.
+  for (Kin& kin : kin_) kin.until = LongestTerm(*hosts_.front(), clock_.Boot());
   for (size_t i = 0; i < shared_.partitions; ++i) {
     Apply({Write::Set(NumbersPath(i), highs[i], Write::kAnyVersion)});
   }
