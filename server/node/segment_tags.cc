@@ -216,8 +216,7 @@ void SegmentTags::LogTroublesLocked(BootMs now) {
     std::string trouble = served.strategy->status().trouble;
     if (trouble == served.trouble) continue;
     if (trouble.empty()) {
-      LogInfo("store_recovered").With("tag", tag)
-          << "tag " << tag << " gets numbers again";
+      LogInfo("store_recovered").With("tag", tag) << "tag " << tag << " gets numbers again";
     } else {
       LogWarning("store_failed").With("tag", tag)
           << "tag " << tag << " gets no numbers: " << trouble;

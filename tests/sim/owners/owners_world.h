@@ -30,11 +30,11 @@ namespace firn {
 //  7. if, after the end of all faults, a partition has no owner for a second while all servers but
 //     one stop together, and this one has just started.
 // Two copies of a machine are exempt from 1 until a window after the copying, or after a later
-// rollback of the registry, and from 2 and 3 for ranges that were requested until then. Until then, a third process may own a partition of a copy
-// that has not renewed it since the copying, and its ranges may be below numbers that a copy has
-// returned. If a rollback of the registry keeps the sessions, all processes are exempt from 1 until
-// a window after the rollback, from 2 for ranges that were requested until then, and from 3 for
-// ranges that were requested before the rollback.
+// rollback of the registry, and from 2 and 3 for ranges that were requested until then. Until then,
+// a third process may own a partition of a copy that has not renewed it since the copying, and its
+// ranges may be below numbers that a copy has returned. If a rollback of the registry keeps the
+// sessions, all processes are exempt from 1 until a window after the rollback, from 2 for ranges
+// that were requested until then, and from 3 for ranges that were requested before the rollback.
 class OwnersWorld {
  public:
   OwnersWorld(uint64_t seed, OwnersMutant mutant, bool trace);
