@@ -62,11 +62,15 @@ void AskOfLostTags(const Audit& audit, const RestoreCall& call, Questions& open)
   }
 }
 
-// Returns the next number of the tag as the registry, the documents and the running servers show
-// it.
-int64_t ShownNext(const std::string& tag, const Audit& audit, LedgerFacts shown) {
-  shown.reports.clear();
-  for (const AuditedProvider& provider : audit.providers) shown.reports.push_back(provider.report);
+// Returns the facts of the documents and the running servers, without those of the operator.
+LedgerFacts Shown(const Audit& audit, LedgerFacts facts) {
+  facts.reports.clear();
+  for (const AuditedProvider& provider : audit.providers) facts.reports.push_back(provider.report);
+  return facts;
+}
+
+// Returns the next number of the tag as the registry and Shown facts have it.
+int64_t ShownNext(const std::string& tag, const Audit& audit, const LedgerFacts& shown) {
   int64_t next = KnownOf(tag, shown).value_or(1);
   for (const TagDefinition& there : audit.tags) {
     if (there.name == tag && !shown.replaced) next = std::max(next, HighestKnown(there, shown));
@@ -132,7 +136,8 @@ void AskOfNumbers(const Audit& audit, const RestoreCall& call, WallMs now, Quest
   const std::string_view reason = audit.meta->reason;
   const auto was_at = ParseNumberWithin<int64_t>(reason.substr(reason.rfind(' ') + 1), 0);
   if (KnownOf(*tag, call.ledgers).value_or(-1) >= was_at.value_or(0)) return;
-  const int64_t next = std::max(was_at.value_or(1), ShownNext(*tag, audit, call.ledgers));
+  const int64_t next =
+      std::max(was_at.value_or(1), ShownNext(*tag, audit, Shown(audit, call.ledgers)));
   open.push_back(
       {Cat("the cluster was frozen because ", audit.meta->reason,
            ", and no running server reports that ledger; start the servers, give --from with "
@@ -245,7 +250,7 @@ Status CheckAnswersRaise(const Audit& audit, const RestoreCall& call) {
   // An unfinished restore has used its answers, and raised ledgers and floor itself.
   const RestoreAnswers used =
       audit.unfinished ? ParseAnswers(audit.unfinished->Answers()).value_or({}) : RestoreAnswers();
-  const LedgerFacts& known = call.ledgers;
+  const LedgerFacts known = Shown(audit, call.ledgers);
   const auto next = [&](const std::string& name) { return ShownNext(name, audit, known); };
   for (const auto& [tag, high] : call.answers.highs.high) {
     const int64_t least = next(tag) - 1;
