@@ -34,6 +34,7 @@ std::string FormatBeat(const Beat& beat) {
   if (!beat.unreachable.empty()) json.Text("unreachable", beat.unreachable);
   if (beat.tls) json.Flag("tls", *beat.tls);
   if (beat.leaving) json.Flag("leaving", true);
+  if (beat.young) json.Flag("young", true);
   return json.Others(beat.others).Done();
 }
 
@@ -61,6 +62,7 @@ Result<Beat> ParseBeat(std::string_view json) {
   }
   if (read.Find("tls") != nullptr) read.Flag("tls", beat.tls.emplace());
   if (read.Find("leaving") != nullptr) read.Flag("leaving", beat.leaving);
+  if (read.Find("young") != nullptr) read.Flag("young", beat.young);
   read.Others(beat.others);
   FIRN_TRY(read.status().WithContext("an owner's beat"));
   FIRN_ASSIGN(beat.secret, Nonce::Parse(secret));

@@ -16,7 +16,7 @@ namespace firn {
 //   /owners/beats/<tenure>           {"address":"10.1.2.3:7609","secret":"<32 hex>",
 //                                     "word":"<32 hex>","window_ms":3000,"ended":false,
 //                                     "unreachable":"10.1.2.4:7609,10.1.2.5:7609","tls":true,
-//                                     "leaving":true}
+//                                     "leaving":true,"young":true}
 //   /owners/beats/<tenure>/alive     empty; exists until the tenure has ended
 //   /owners/partitions/<partition>   {"tenure":"<32 hex>","address":"10.1.2.3:7609",
 //                                     "change":"<32 hex>"}
@@ -52,6 +52,7 @@ struct Beat {
   // Whether connections to the address use TLS; empty: its server is of an earlier version.
   std::optional<bool> tls{};
   bool leaving = false;  // its server will stop; only written if it is true
+  bool young = false;    // its server may not take partitions yet; only written if it is true
   std::string others{};
 
   friend bool operator==(const Beat&, const Beat&) = default;

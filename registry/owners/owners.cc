@@ -92,10 +92,7 @@ bool Owners::HasCompany() const {
   return std::ranges::any_of(beats_, [this](const auto& other) { return Stays(other.second); });
 }
 
-// A beat is renewed each third of a window, so its version shows how long its server has run.
-bool Owners::MayTake(const OtherBeat& other) const {
-  return Stays(other) && other.sighting.state().version >= kRenewalsBeforeTaking;
-}
+bool Owners::MayTake(const OtherBeat& other) const { return Stays(other) && !other.beat->young; }
 
 // Rule 7. Returns whether this server gives up its partitions and takes no others.
 bool Owners::Leaves() const {
@@ -105,7 +102,7 @@ bool Owners::Leaves() const {
 }
 
 bool Owners::awaits_successor() const {
-  if (!leaving_) return true;
+  if (!leaving_ || (Leaves() && !handed_over())) return true;
   return std::ranges::any_of(shares_, &Share::here) && (!knows_leavers_ || HasCompany());
 }
 
@@ -140,12 +137,12 @@ std::optional<std::vector<Write>> Owners::TakingOf(size_t partition,
                                                    const std::vector<std::string>& candidates) {
   Share& share = shares_[partition];
   const BootMs now = registry_.now();
-  if (share.stale || now < share.try_at || IsNamed(share)) return std::nullopt;
+  if (share.stale || now < share.try_at || IsNamed(share) || is_young()) return std::nullopt;
   const int64_t session = registry_.session();
-  if (session != synced_session_ || now - synced_at_ < Margin(options_.window)) return std::nullopt;
   const bool is_free = share.owner.ok() && share.owner->tenure.zero();
+  const bool was_left = is_free && !share.left.empty();
   const auto rank = static_cast<int>(
-      std::min(RankOf(partition, options_.address, is_free ? Successors(share.left) : candidates),
+      std::min(RankOf(partition, options_.address, was_left ? Successors(share.left) : candidates),
                kRankMax));
   std::vector<Write> writes{Write::Check(kMetaPath, root_->version),
                             Write::Check(BeatPath(tenure_->name), tenure_->version),
@@ -156,9 +153,9 @@ std::optional<std::vector<Write>> Owners::TakingOf(size_t partition,
   } else {
     if (!share.owner.ok()) return std::nullopt;  // unreadable: an operator must act
     const Milliseconds wait = rank * kFreeRankDelay + Avoidance();
-    if (is_free && !share.sighting.HasLasted(wait, session, now)) {
-      return std::nullopt;
-    }
+    if (is_free && !share.sighting.HasLasted(wait, session, now)) return std::nullopt;
+    // Servers that started at the same time share the partitions.
+    if (is_free && !was_left && now < takes_from() + rank * kRankDelay) return std::nullopt;
     if (!is_free && !AddEnd(writes, partition, rank * kRankDelay)) return std::nullopt;
   }
   share.change = Nonce::Draw(entropy_);

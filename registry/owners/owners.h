@@ -80,8 +80,8 @@ struct Holding {
 //     to free, unless another process has written its beat. A server that leaves sets `leaving` in
 //     its beat, and reads all beats once this is acknowledged. Until it stops, it keeps its
 //     partitions, and takes those of others, while no other server may take them: each one leaves,
-//     too, or has started a short time ago. Of two servers that leave, at least one sees this in
-//     the other's beat. If a partition was given up for it, it takes the partition.
+//     too, or is `young`, since its session is new. Of two servers that leave, at least one sees
+//     this in the other's beat. If a partition was given up for it, it takes the partition.
 //  8. A server that ends its own tenure sets its beat to ended, at the version that it knows, so
 //     that others need not wait. A beat that no partition names is erased: if it has ended, after
 //     two windows, in which every partition is read; otherwise after 1.25 of its windows without
@@ -97,8 +97,6 @@ class Owners {
   // Delays of later candidates, for each rank: for a partition with an owner, and for a free one.
   static constexpr Milliseconds kRankDelay{300}, kFreeRankDelay{20};
   static constexpr size_t kRankMax = 10;
-  // Renewals after which a beat has lasted longer than 1.25 windows.
-  static constexpr int64_t kRenewalsBeforeTaking = 4;
   static constexpr Milliseconds kAvoided{600'000};
 
   // Called when a term of this partition has ended. When it returns, no range of that term may be
@@ -247,10 +245,16 @@ class Owners {
   static constexpr Milliseconds Margin(Milliseconds window) { return window + window / 4; }
 
   bool is_avoided() const { return registry_.now() < avoided_until_; }
+  // Rule 5. When this server may take partitions, unless its session ends.
+  BootMs takes_from() const { return synced_at_ + Margin(options_.window); }
+  bool is_young() const {
+    return registry_.session() != synced_session_ || registry_.now() < takes_from();
+  }
+
   // Rule 9. Added to the time before this server takes a partition.
   Milliseconds Avoidance() const;
 
-  Milliseconds look_every() const { return options_.window / 4; }
+  Milliseconds look_every() const { return options_.window / (leaving_ ? 16 : 4); }
   Milliseconds gap_max() const { return 2 * options_.window; }
 
   AsyncRegistry registry_;  // outlives the tasks

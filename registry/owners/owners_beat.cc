@@ -48,7 +48,8 @@ Task<> Owners::BeginTenure() {
                         .secret = Nonce::Draw(entropy_),
                         .word = Nonce::Draw(entropy_),
                         .window = options_.window,
-                        .tls = options_.tls},
+                        .tls = options_.tls,
+                        .young = is_young()},
                .session = registry_.session()};
   const BootMs sent = registry_.now();
   const std::vector<Write> writes{
@@ -89,9 +90,11 @@ void Owners::Acknowledge(BootMs sent, int64_t session, int64_t version) {
   for (Share& share : shares_) {
     if (share.here) share.term.Extend(tenure_->until);
   }
-  const bool must_say_so = leaving_ && waits_ && !tenure_->beat.leaving;
+  const Beat& beat = tenure_->beat;
+  const bool must_say_so = (leaving_ && waits_ && !beat.leaving) || beat.young != is_young();
   renew_at_ = must_say_so ? sent : sent + options_.window / 3;
-  if (tenure_->beat.leaving && !knows_leavers_) look_at_ = BootMs();
+  if (beat.young && session == synced_session_) renew_at_ = std::min(renew_at_, takes_from());
+  if (beat.leaving && !knows_leavers_) look_at_ = BootMs();
   trouble_.clear();
 }
 
@@ -160,6 +163,7 @@ Task<> Owners::Renew() {
   next.word = Nonce::Draw(entropy_);
   next.unreachable = unreachable_;
   next.leaving = leaving_;
+  next.young = is_young();
   tenure_->words.push_back(next.word);
   size_t set = 0;
   const std::vector<Write> writes = RenewalOf(next, &set);

@@ -32,8 +32,10 @@ Task<> Owners::Look() {
     if (!synced.ok() || registry_.session() != session) co_return;
     synced_session_ = session;
     synced_at_ = registry_.now();
+    if (tenure_ && !tenure_->beat.young) renew_at_ = BootMs();
     for (Share& share : shares_) share.stale = true;
   }
+  for (Share& share : shares_) share.stale |= leaving_;  // others may give theirs up
   shares_[next_partition_].stale = true;
   next_partition_ = (next_partition_ + 1) % kPartitions;
   bool read = co_await ReadPartitions();

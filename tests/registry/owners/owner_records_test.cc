@@ -12,7 +12,8 @@ const Beat kBeat{.address = "10.1.2.3:7609",
                  .ended = true,
                  .unreachable = "10.1.2.4:7609,10.1.2.5:7609",
                  .tls = true,
-                 .leaving = true};
+                 .leaving = true,
+                 .young = true};
 
 TEST(OwnerRecordsTest, BeatReadsBack) {
   const Result<Beat> read = ParseBeat(FormatBeat(kBeat));
@@ -31,10 +32,11 @@ TEST(OwnerRecordsTest, ABeatOfAnEarlierVersionHasFewerMembers) {
   Beat beat = kBeat;
   beat.unreachable.clear();
   beat.tls.reset();
-  beat.leaving = false;
+  beat.leaving = beat.young = false;
   EXPECT_EQ(FormatBeat(beat).find("unreachable"), std::string::npos);
   EXPECT_EQ(FormatBeat(beat).find("tls"), std::string::npos);
   EXPECT_EQ(FormatBeat(beat).find("leaving"), std::string::npos);
+  EXPECT_EQ(FormatBeat(beat).find("young"), std::string::npos);
   EXPECT_EQ(ParseBeat(FormatBeat(beat)).value(), beat);
 }
 

@@ -95,6 +95,23 @@ TEST_F(OwnersEndTest, KeepsItsPartitionsUntilAnotherServerMayTakeThem) {
   EXPECT_EQ(b_.MayTake(clock_.Boot()), 8);
 }
 
+// A server may not take a partition in a new session, although its tenure continues.
+TEST_F(OwnersEndTest, AServerThatLeavesWaitsForOneThatLostItsSession) {
+  MakePartitions();
+  Pass(kStart, {&a_});
+  Pass(kStart + kWindow, {&a_, &b_});
+  ASSERT_EQ(a_.Owned(), 8);
+  tree_.Expire(b_.link.session());
+  Pass(kWindow / 4, {&a_, &b_});
+  a_.owners.HandOver();
+  for (int i = 0; i < 2 * kWindow / kStep && !a_.owners.handed_over(); ++i) {
+    Pass(kStep, {&a_, &b_});
+    EXPECT_GE(a_.MayTake(clock_.Boot()) + b_.MayTake(clock_.Boot()), 7) << i;
+  }
+  Pass(10 * kStep, {&a_, &b_});
+  EXPECT_EQ(b_.MayTake(clock_.Boot()), 8);
+}
+
 // Neither the server that leaves nor one that may not take a partition yet comes before it.
 TEST_F(OwnersEndTest, ItsSuccessorTakesThePartitionsAsSoonAsTheyAreFree) {
   OwnersServer c{tree_, clock_, "10.0.0.3:7609", 3};

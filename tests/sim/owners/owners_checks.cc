@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -83,18 +84,33 @@ void OwnersWorld::PassCalmly(Milliseconds time, const OwnersHost* down) {
   }
 }
 
-// Restarts one server, and soon stops all others together.
+// Describes the state of the partition in all processes.
+std::string OwnersWorld::WhyAll(size_t partition) const {
+  std::string why;
+  for (const auto& host : hosts_) {
+    if (host->up()) why += "; " + host->Why(partition);
+  }
+  return why;
+}
+
+// Restarts one server, or ends its session, and soon stops all others together.
 void OwnersWorld::DemandHandOver() {
   OwnersHost& young = *hosts_[dice_.Below(servers_)];
-  Trace("only " + young.address() + " will run");
-  Kill(young);
-  PassCalmly(Milliseconds(15'000), &young);
-  PassCalmly(Milliseconds(10 + static_cast<int64_t>(dice_.Below(4'000))), nullptr);
+  const bool restarts = copies_machines_ || OneIn(2);  // one that can be copied gets no notices
+  Trace(Cat("only ", young.address(), restarts ? ", which is restarted," : "", " will run"));
+  if (restarts) Kill(young);
+  PassCalmly(Milliseconds(15'000), restarts ? &young : nullptr);
+  if (!restarts) tree_.Expire(young.process().link()->session());
+  // By then, the beat of a server with a new session says `young`.
+  const int64_t least = restarts ? 10 : 100;
+  PassCalmly(Milliseconds(least + static_cast<int64_t>(dice_.Below(4'000))), nullptr);
+  std::set<const OwnersHost*> told{&young};
   std::vector<BootMs> owned(kPartitions, clock_.Boot());
   for (int i = 0; i < 800; ++i) {
     // A few milliseconds lie between the stops.
     for (const auto& host : hosts_) {
-      if (host.get() != &young && (i > 8 || OneIn(4))) host->HandOver();
+      const bool stops = i > 8 || OneIn(4);
+      if (stops && told.insert(host.get()).second) host->HandOver();
     }
     clock_.Advance(Milliseconds(static_cast<int64_t>(dice_.Below(12))));
     for (const auto& host : hosts_) host->Round();
@@ -105,7 +121,8 @@ void OwnersWorld::DemandHandOver() {
       });
       if (is_owned) owned[partition] = clock_.Boot();
       if (clock_.Boot() - owned[partition] < Milliseconds(1'000)) continue;
-      throw Violation(7, Cat("partition ", partition, " has no owner while servers stop"));
+      throw Violation(
+          7, Cat("partition ", partition, " has no owner while servers stop", WhyAll(partition)));
     }
   }
 }
@@ -131,9 +148,7 @@ void OwnersWorld::DemandService() {
     if (all) return;
   }
   std::string why;
-  for (const auto& host : hosts_) {
-    for (size_t i = 0; host->up() && i < shared_.partitions; ++i) why += "; " + host->Why(i);
-  }
+  for (size_t i = 0; i < shared_.partitions; ++i) why += WhyAll(i);
   throw Violation(4, "no numbers after the end of all faults" + why);
 }
 

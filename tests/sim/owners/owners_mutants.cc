@@ -38,10 +38,19 @@ WriteOutcome AsIfDone(const std::vector<Write>& writes) {
   return told;
 }
 
-std::string Shortened(const std::string& text) {
+bool LiesAboutBeats(OwnersMutant mutant) {
+  return mutant == OwnersMutant::kNoMargin || IsOfHandOver(mutant);
+}
+
+// Returns the beat as the mutant reads it.
+std::string Distorted(const std::string& text, OwnersMutant mutant) {
   Result<Beat> beat = ParseBeat(text);
   if (!beat.ok()) return text;
-  beat->window = std::max(beat->window * 4 / 5, Beat::kWindowMin);
+  if (mutant == OwnersMutant::kLeavingUnheeded) beat->leaving = false;
+  if (mutant == OwnersMutant::kYoungUnheeded) beat->young = false;
+  if (mutant == OwnersMutant::kNoMargin) {
+    beat->window = std::max(beat->window * 4 / 5, Beat::kWindowMin);
+  }
   return FormatBeat(*beat);
 }
 
@@ -62,11 +71,11 @@ void OwnersSeam::Read(const std::string& path, ReadDone done, Changed changed) {
     };
     return inner().Read(path, judge, std::move(changed));
   }
-  if (mutant_ != OwnersMutant::kNoMargin || !IsBeat(path)) {
+  if (!LiesAboutBeats(mutant_) || !IsBeat(path)) {
     return inner().Read(path, std::move(done), std::move(changed));
   }
-  const auto lie = [done = std::move(done)](Result<Node> node) {
-    if (node.ok()) node->data = Shortened(node->data);
+  const auto lie = [done = std::move(done), mutant = mutant_](Result<Node> node) {
+    if (node.ok()) node->data = Distorted(node->data, mutant);
     done(std::move(node));
   };
   inner().Read(path, lie, std::move(changed));

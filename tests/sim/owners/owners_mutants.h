@@ -27,6 +27,8 @@ enum class OwnersMutant {
   kOwnBeatUnheeded,       // registry: a takeover does not check the beat of its own server
   kPartitionUnheeded,     // registry: a takeover sets the partition without checking its version
   kEndOverForeign,        // registry: a tenure ends its beat without checking its version
+  kLeavingUnheeded,       // registry: beats do not say that their servers leave
+  kYoungUnheeded,         // registry: beats do not say that their servers may not take partitions
   kUntilFromAnswer,   // taker: a term lasts from the answer to the renewal, not from its sending
   kComparesBefore,    // taker: compares the term before it takes the number
   kLoadsAfter,        // taker: loads the term after it has taken the number
@@ -35,11 +37,17 @@ enum class OwnersMutant {
 };
 
 // Names of the mutants, in the order of OwnersMutant, without kNone.
-inline constexpr std::array<std::string_view, 15> kOwnersMutants{
+inline constexpr std::array<std::string_view, 17> kOwnersMutants{
     "no_margin",          "version_unheeded", "unacknowledged_counts", "session_unheeded",
     "beat_over_foreign",  "root_unheeded",    "change_unheeded",       "own_beat_unheeded",
-    "partition_unheeded", "end_over_foreign", "until_from_answer",     "compares_before",
-    "loads_after",        "unloads_late",     "earlier_range_used"};
+    "partition_unheeded", "end_over_foreign", "leaving_unheeded",      "young_unheeded",
+    "until_from_answer",  "compares_before",  "loads_after",           "unloads_late",
+    "earlier_range_used"};
+
+// Returns whether only a handover shows the error.
+inline bool IsOfHandOver(OwnersMutant mutant) {
+  return mutant == OwnersMutant::kLeavingUnheeded || mutant == OwnersMutant::kYoungUnheeded;
+}
 
 // The connection that `Owners` uses; injects the errors of mutants.
 class OwnersSeam final : public ForwardingCoordinator {

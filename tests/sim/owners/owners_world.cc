@@ -115,9 +115,9 @@ FaultPlan OwnersWorld::NewPlan() { return SeededFaults(fault_dice_, rates_); }
 
 void OwnersWorld::Run() {
   for (int i = 0; i < kSteps; ++i) Step();
-  // Mutants are caught by other violations. For one that prevents service, this check would only
-  // wait.
-  if (shared_.mutant == OwnersMutant::kNone) {
+  // Most mutants are caught by other violations. For one that prevents service, this check would
+  // only wait.
+  if (shared_.mutant == OwnersMutant::kNone || IsOfHandOver(shared_.mutant)) {
     DemandService();
     if (OneIn(4)) DemandHandOver();
   }

@@ -79,6 +79,7 @@ class OwnersWorld {
   bool MayBothOwn(size_t partition, const OwnersProcess& a, const OwnersProcess& b) const;
   static BootMs LongestTerm(const OwnersHost& host, BootMs renewed);
   void DemandService();
+  std::string WhyAll(size_t partition) const;
   void DemandHandOver();
   void PassCalmly(Milliseconds time, const OwnersHost* down);
   void CountWrites(const OwnersHost& host);
