@@ -30,6 +30,11 @@ class FetchGate {
   void Began(BootMs now);
   void Succeeded();
   void Failed(Status why, BootMs now);
+  // Ends the backoff, because the cause of the failures is over.
+  void RetryNow() {
+    backoff_.Reset();
+    retry_at_ = BootMs();
+  }
 
   // Returns whether a request is in flight and not late, or the next attempt begins within kNear.
   bool near(BootMs now) const {

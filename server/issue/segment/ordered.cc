@@ -75,15 +75,15 @@ void Ordered::Adjust(const TagDefinition& tag) {
 
 bool Ordered::Tick(BootMs now) {
   source_->Continue();
-  const bool owner = own_->Tick(now), line = Unbuffered::Tick(now);
+  const bool owner = own_->Tick(now);
   if (has_owner()) {
-    unowned_since_.reset();
+    if (std::exchange(unowned_since_, std::nullopt)) RetryNow();
     RetryIfIdle(now);
   } else if (!unowned_since_) {
     unowned_since_ = now;
   }
   unowned_ = unowned_since_ && now - *unowned_since_ >= OwnerSource::kHold;
-  return owner || line;
+  return Unbuffered::Tick(now) || owner;
 }
 
 std::optional<Refusal> Ordered::WhyNot() const {

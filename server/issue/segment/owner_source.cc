@@ -1,5 +1,6 @@
 #include "server/issue/segment/owner_source.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -21,9 +22,13 @@ void OwnerSource::Continue() {
   std::unique_lock lock(mutex_);
   if (!request_ || asking_ != 0) return;
   const TagDefinition tag = request_->tag;
+  const BootMs now = clock_.Boot();
+  const int64_t change = owner_.ChangeOf(tag.name);
+  if (change != change_) request_->pause = {};
+  if (now < request_->next_at && change == change_ && !own_->owns()) return;
   const uint64_t ask = asking_ = ++asks_;
-  asked_at_ = clock_.Boot();
-  change_ = owner_.ChangeOf(tag.name);
+  asked_at_ = now;
+  change_ = change;
   lock.unlock();
   try {
     if (own_->owns()) return Settle(ask, own_->Take(CountFor(ask)));
@@ -74,7 +79,10 @@ void OwnerSource::Settle(uint64_t ask, Result<Range> answer) {
   // The owner may not have read the tag, or its raised start, yet.
   const bool below = answer.ok() && answer->begin < request_->tag.start.value_or(1);
   if (below || (answer.ok() && answer->empty()) || answer.code() == Code::kNotFound) {
-    if (clock_.Boot() - request_->since < kHold && !closed_) return;
+    const BootMs now = clock_.Boot();
+    request_->next_at = now + request_->pause;
+    request_->pause = std::clamp(2 * request_->pause, Milliseconds(10), kPauseMax);
+    if (now - request_->since < kHold && !closed_) return;
     answer = Unavailable(
         WhyNone(request_->tag.name, answer.ok() ? std::string() : answer.status().message()));
   }

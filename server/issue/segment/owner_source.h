@@ -53,10 +53,11 @@ class OwnerLink {
 // An attempt ends with its answer, when the partition gets another owner, or after kLate: a lost
 // owner may leave a connection that waits for its name to be resolved. A later answer to it is
 // ignored. If it is only sent later, it does not count the calls that wait by then, because an
-// earlier answer to the next attempt would serve them.
+// earlier answer to the next attempt would serve them. The pauses between attempts grow to
+// kPauseMax while the same server owns the partition.
 class OwnerSource final : public RangeSource, public std::enable_shared_from_this<OwnerSource> {
  public:
-  static constexpr Milliseconds kHold{1'900}, kLate{1'500};
+  static constexpr Milliseconds kHold{1'900}, kLate{1'500}, kPauseMax{80};
 
   // References must outlive the object. `stir` is called when a request begins, which needs
   // Continue until it ends; may be empty.
@@ -89,6 +90,8 @@ class OwnerSource final : public RangeSource, public std::enable_shared_from_thi
     TagDefinition tag;
     TakeDone done;
     BootMs since;
+    Milliseconds pause{0};  // before the next attempt
+    BootMs next_at{};       // of the next attempt
   };
 
   // Returns the count for an attempt that is about to be sent.

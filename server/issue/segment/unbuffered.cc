@@ -107,6 +107,11 @@ void Unbuffered::RetryIfIdle(BootMs now) {
   Fetch(std::move(lock), now);
 }
 
+void Unbuffered::RetryNow() {
+  const Lock lock(mutex_);
+  gate_.RetryNow();
+}
+
 bool Unbuffered::TickLocked(BootMs now) {
   DropOldLocked(now);
   return !waiting_.empty();

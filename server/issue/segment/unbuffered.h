@@ -47,6 +47,8 @@ class Unbuffered : public RangedStrategy {
   // If the last request failed and no call waits, requests one number as soon as that is permitted.
   // The number is wasted. Only a request can find out that the source gives numbers again.
   void RetryIfIdle(BootMs now);
+  // Ends the pause after failed requests, because their cause is over.
+  void RetryNow();
 
  private:
   struct Ticket {

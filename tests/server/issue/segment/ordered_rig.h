@@ -40,6 +40,7 @@ class ScriptedLink final : public OwnerLink {
   void Send() { takes.front().sent = takes.front().count(); }
   void Answer() {
     if (takes.front().sent == 0) Send();
+    ++answers;
     const Request take = std::move(takes.front());
     takes.pop_front();
     if (!refusal.empty()) return take.done(NotFound(refusal));
@@ -53,7 +54,8 @@ class ScriptedLink final : public OwnerLink {
   bool sends = true, prompt = true;  // at once
   bool out_of_memory = false;
   std::string trouble;
-  std::string refusal{};      // of a server that does not serve the tag; empty: it does
+  std::string refusal{};  // of a server that does not serve the tag; empty: it does
+  int answers = 0;
   std::deque<Request> takes;  // more than one only if the first is late
 };
 
@@ -122,7 +124,7 @@ class OrderedServers {
   TagDefinition definition_;
   uint64_t terms_ = 0;
   std::array<Server, 3> servers_;
-  Server &first_ = servers_[0], &second_ = servers_[1];
+  Server &first_ = servers_[0], &second_ = servers_[1], &third_ = servers_[2];
   IssueCall call_;
 };
 

@@ -133,9 +133,9 @@ TEST_F(OrderedTest, ACallWaitsForAnOwnerThatHasNotReadTheTagYet) {
   Pass(Milliseconds(300));
   EXPECT_EQ(second_.tag->Issue(call_), Verdict::kWait);
   second_.link.refusal.clear();
-  Pass(Milliseconds(10));
+  Pass(OwnerSource::kPauseMax);
   AnswerAll();
-  Pass(Milliseconds(10));
+  Pass(OwnerSource::kPauseMax);
   EXPECT_EQ(second_.tag->Issue(call_), Verdict::kIssued);
 }
 
@@ -186,6 +186,20 @@ TEST_F(OrderedTest, AsksTheOwnerAgainAfterMemoryRanOut) {
   second_.link.out_of_memory = false;
   Pass(Milliseconds(10));
   EXPECT_EQ(second_.tag->Issue(call_), Verdict::kIssued);
+}
+
+// Its window is over, but the registry still names it.
+TEST_F(OrderedTest, AnOwnerWithoutNumbersIsAskedLessAndLessOften) {
+  Own(first_);
+  clock_.Advance(kWindow);
+  second_.link.answers = 0;
+  EXPECT_EQ(Ask(second_), Verdict::kWait);
+  PassSlowly(OwnerSource::kHold - Milliseconds(20));
+  EXPECT_GT(second_.link.answers, 20);
+  EXPECT_LT(second_.link.answers, 40);
+  Own(third_);
+  ++second_.link.change;
+  EXPECT_GT(One(second_), 0) << "the next owner is asked at once";
 }
 
 TEST_F(OrderedTest, AClosedTagEndsItsRequestAtOnce) {

@@ -129,6 +129,15 @@ TEST_F(OrderedTroubleTest, ATroubleOfTheStoreIsShownUntilTheOwnerHasNumbers) {
   EXPECT_EQ(second_.tag->status().wasted, 1) << "by the request that found numbers";
 }
 
+// The pauses between failed requests have grown so long that calls no longer wait.
+TEST_F(OrderedTroubleTest, CallsWaitAgainAsSoonAsAnOwnerIsKnown) {
+  for (int i = 0; i < 500 && Ask(second_) == Verdict::kWait; ++i) PassSlowly(Milliseconds(100));
+  ASSERT_EQ(Ask(second_), Verdict::kRefused);
+  Own(first_);
+  Pass(Milliseconds(10));
+  EXPECT_GT(One(second_), 0);
+}
+
 TEST_F(OrderedTroubleTest, AFormerOwnerHasNoTrouble) {
   Own(first_);
   EXPECT_EQ(Ask(first_), Verdict::kWait);
