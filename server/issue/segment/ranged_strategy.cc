@@ -96,12 +96,16 @@ void RangedStrategy::Fetch(Lock lock, BootMs now) {
 void RangedStrategy::OnTaken(const Result<Range>& taken) {
   const BootMs now = parts_.clock.Boot();
   Lock lock(mutex_);
-  if (Status kept = taken.ok() ? TakeInLocked(*taken, now) : taken.status(); kept.ok()) {
+  Status kept = taken.ok() ? TakeInLocked(*taken, now) : taken.status();
+  if (!kept.ok()) {
+    ++counts_.failures;
+    kept = FailedLocked(std::move(kept), now);
+  }
+  const bool is_unwanted = std::exchange(handed_over_, false);
+  if (kept.ok() || is_unwanted) {
     gate_.Succeeded();
   } else {
-    ++counts_.failures;
-    handed_over_ = false;
-    gate_.Failed(FailedLocked(std::move(kept), now), now);
+    gate_.Failed(std::move(kept), now);
   }
   if (stopped_) return GiveBack(std::move(lock));
   if (!closed_ && IsUrgentLocked() && gate_.open(now)) {
@@ -123,7 +127,7 @@ Status RangedStrategy::TakeInLocked(Range range, BootMs now) {
   ++counts_.ranges;
   if (asked_drops_ != drops_) {
     counts_.wasted += range.size();
-    if (std::exchange(handed_over_, false)) return {};
+    if (handed_over_) return {};
     return Corrupt("the tag's numbers were dropped meanwhile");
   }
   return KeepLocked(range, now);

@@ -148,6 +148,14 @@ TEST_F(OrderedTroubleTest, AFormerOwnerHasNoTrouble) {
   EXPECT_EQ(first_.tag->own()->status().trouble, "");
 }
 
+TEST_F(OrderedTroubleTest, AFormerOwnerHasNoTroubleIfItsLastRequestFails) {
+  Own(first_);
+  EXPECT_EQ(Ask(first_), Verdict::kWait);
+  Leave(first_);
+  ledger_.Fail(Unknown("no answer"));
+  EXPECT_EQ(first_.tag->own()->status().trouble, "");
+}
+
 TEST_F(OrderedTroubleTest, AFailedRequestOfAnEarlierTermDoesNotHideALaterDrop) {
   Own(first_);
   EXPECT_EQ(Ask(first_), Verdict::kWait);
