@@ -286,7 +286,7 @@ void ServerProgram::Publish(Now now) {
   const ServerPhase phase = view_.announced();
   root_.Tick(now.boot, node_->status().claim.uuid);
   listing_.Tick(now, node_->status().claim.uuid, phase);
-  if (node_->owners().has_tags()) front_.Reserve(listing_.connections());
+  front_.Reserve(node_->owners().has_tags() ? listing_.connections() : 0);
   if (phase != told_phase_ || now.boot - told_at_ >= ProviderPublisher::kReportInterval) {
     publisher_.Report(Report(now.boot));
     told_phase_ = phase;

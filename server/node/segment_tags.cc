@@ -70,8 +70,9 @@ Result<std::shared_ptr<Strategy>> SegmentTags::Make(const TagDefinition& tag) {
       served.strategy->Stop();
     }
     served.ending.push_back(std::move(served.strategy));
-    source->Distrust(tag.name);  // its earlier ranges may be far below the ledger
   }
+  // Its earlier ranges may be far below the ledger.
+  if (served.source != nullptr) source->Distrust(tag.name);
   served = {.form = FormOf(tag),
             .store = tag.store,
             .buffer = tag.buffer,
@@ -148,10 +149,11 @@ bool SegmentTags::Abandon(const std::string& tag) {
   const std::lock_guard lock(mutex_);
   const auto served = served_.find(tag);
   if (served == served_.end() || !served->second.strategy) return false;
-  if (std::exchange(served->second.abandoned, true)) return false;
   LogInfo("range_wasted").With("tag", tag)
       << "tag " << tag << " was redefined or deleted: its numbers in memory are wasted";
   served->second.strategy->Abandon();
+  served->second.ending.push_back(std::move(served->second.strategy));
+  busy_.insert(tag);
   return true;
 }
 

@@ -106,8 +106,8 @@ class SegmentTags {
  private:
   struct Served {
     bool Fits(const TagDefinition& tag) const {
-      return strategy && !abandoned && store == tag.store && buffer == tag.buffer &&
-             zone == tag.zone && form == FormOf(tag);
+      return strategy && store == tag.store && buffer == tag.buffer && zone == tag.zone &&
+             form == FormOf(tag);
     }
 
     std::string form;
@@ -115,11 +115,10 @@ class SegmentTags {
     TagBuffer buffer = TagBuffer::kDouble;
     std::string zone;
     RangeSource* source = nullptr;
-    std::shared_ptr<RangedStrategy> strategy;
+    std::shared_ptr<RangedStrategy> strategy;  // null: it was abandoned
     // Earlier strategies that have not settled. Numbers that they still get or cannot give back are
     // wasted.
     std::vector<std::shared_ptr<RangedStrategy>> ending;
-    bool abandoned = false;
     bool deleted = false;
     int64_t wasted = 0;               // total of earlier strategies that have settled
     std::string trouble{};            // the last logged error

@@ -31,6 +31,11 @@ void TagOwners::Add(const TagDefinition& tag, const std::shared_ptr<OwnedNumbers
   served_[tag.name] = {FormOf(tag), own};
 }
 
+bool TagOwners::has_tags() const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(served_, [](const auto& tag) { return !tag.second.own.expired(); });
+}
+
 // Called when a term is over. Gives the numbers in memory back before another term can begin here.
 void TagOwners::Ended(size_t partition) {
   std::vector<std::shared_ptr<OwnedNumbers>> ended;
@@ -169,10 +174,13 @@ bool TagOwners::HasTerm() const {
 
 std::string TagOwners::Trouble(const std::string& tag) const {
   const std::lock_guard lock(mutex_);
-  if (!trouble_.empty()) return trouble_;
-  const std::string& address = holdings_[PartitionOf(tag)].address;
-  const bool lost = !address.empty() && Lists(unreachable_, address);
-  return lost ? "this server cannot reach " + address : "";
+  const size_t partition = PartitionOf(tag);
+  const std::string& address = holdings_[partition].address;
+  if (!address.empty() && Lists(unreachable_, address)) {
+    return "this server cannot reach " + address;
+  }
+  // The troubles of a server do not matter while it reaches another one that owns the partition.
+  return known_[partition] ? "" : trouble_;
 }
 
 void TagOwners::Take(const TagDefinition& tag, Count count, RangeSource::TakeDone done) {

@@ -67,8 +67,8 @@ class TagOwners final : public OwnerLink {
 
   void Tick(BootMs now);
 
-  // Returns whether a tag was added. Any thread.
-  bool has_tags() const { return wanted_; }
+  // Returns whether this server has a tag that needs an owner. Any thread.
+  bool has_tags() const;
   // Ends Starts(): this server has begun to serve calls. The first tag that is added later has
   // calls that wait for its owner.
   void EndStart() { is_serving_ = true; }

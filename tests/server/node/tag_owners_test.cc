@@ -92,6 +92,34 @@ TEST_F(TagOwnersTest, ACallOfAnIdleTagIsRepeatedAsSoonAsANewOwnerGivesNumbers) {
   EXPECT_EQ(owner->tag->Issue(call), Verdict::kIssued) << call.refusal();
 }
 
+TEST_F(TagOwnersTest, AServerWhoseLastTagWasDeletedHasNone) {
+  Server& server = *Roles().second;
+  EXPECT_TRUE(server.owners.has_tags());
+  TagNode node{OrderDefinition()};
+  node.deleted = true;
+  server.tags.Saw("order", node);
+  server.tag.reset();
+  Pass(Milliseconds(20));
+  EXPECT_FALSE(server.owners.has_tags());
+  EXPECT_TRUE(server.owners.report().tags.empty());
+}
+
+TEST_F(TagOwnersTest, AServerThatKnowsTheOwnerHasNoTroubleOfItsOwn) {
+  Pass(Milliseconds(6'000));
+  const auto [owner, other] = Roles();
+  cut_off_.insert(other->address);
+  Pass(Beat::kWindow + Milliseconds(100));
+  EXPECT_EQ(other->owners.OwnerOf("order").address, owner->address);
+  EXPECT_EQ(other->owners.Trouble("order"), "");
+  unreachable_[other->address] = owner->address;
+  Pass(Milliseconds(20));
+  EXPECT_EQ(other->owners.Trouble("order"), "this server cannot reach " + owner->address);
+  cut_off_.insert(owner->address);
+  unreachable_.clear();
+  Pass(3 * Beat::kWindow);
+  EXPECT_NE(other->owners.Trouble("order"), "");
+}
+
 TEST_F(TagOwnersTest, AnotherServerTakesOverAfterALoss) {
   Pass(Milliseconds(6'000));
   const std::string lost = Roles().first->address;
