@@ -59,13 +59,10 @@ void NoteObfuscatedEnd(const TagDefinition& tag, const Layout& layout, WallMs no
 
 // --- owners --------------------------------------------------------------------------------------
 
-// Maximum time without an owner before a partition is reported, by the registry's clock.
-constexpr Milliseconds kPatience = 2 * Beat::kWindowMax;
+// Maximum time without a renewal before a beat counts as lost, by the registry's clock.
+Milliseconds PatienceFor(const Beat& beat) { return 2 * beat.window; }
 // Maximum by the auditor's own clock, which may be wrong.
 constexpr Milliseconds kPatienceHere = std::chrono::minutes(1);
-
-// An owner renews its beat within this time.
-constexpr Milliseconds kLookAgain = Beat::kWindowMax / 2;
 
 constexpr char kStart[] =
     "start a server of this cluster; if some run, check that they reach each other's --advertise "
@@ -76,6 +73,7 @@ struct Vacancy {
   std::string why;
   WallMs since;
   std::string fix = kStart;
+  Milliseconds patience = 2 * Beat::kWindowMax;  // before it is reported
 };
 
 using Beats = std::map<Nonce, Result<Node>>;
@@ -130,7 +128,7 @@ Vacancy VacancyOf(size_t partition, const Result<Node>& node, const Beats& beats
   if (!beat.ok()) return Unreadable(BeatPath(owner->tenure), beat.status().message());
   return {Cat("their owner ", owner->address,
               beat->ended ? " has stopped owning" : " no longer renews its beat"),
-          read->stat.modified};
+          read->stat.modified, kStart, PatienceFor(*beat)};
 }
 
 Result<Beats> ReadBeats(BlockingCoordinator& registry) {
@@ -172,10 +170,14 @@ std::string CutOffFromOwner(const Result<Node>& partition, const Beats& beats, W
   if (!owner.ok() || owner->tenure.zero()) return servers;
   const auto own = beats.find(owner->tenure);
   if (own == beats.end() || !own->second.ok()) return servers;
-  if (newest - own->second->stat.modified >= kLookAgain) return servers;  // it may have ended
+  const Result<Beat> beat_of_owner = ParseBeat(own->second->data);
+  if (!beat_of_owner.ok()) return servers;
+  const Milliseconds ago = newest - own->second->stat.modified;
+  if (ago >= beat_of_owner->window / 2) return servers;  // it may have ended
   for (const auto& [tenure, node] : beats) {
     const Result<Beat> beat = node.ok() ? ParseBeat(node->data) : node.status();
-    if (!beat.ok() || beat->ended || newest - node->stat.modified >= kPatience) continue;
+    if (!beat.ok() || beat->ended) continue;
+    if (newest - node->stat.modified >= PatienceFor(*beat)) continue;
     if (!Lists(beat->unreachable, owner->address)) continue;
     servers += (servers.empty() ? "" : ", ") + beat->address;
   }
@@ -272,9 +274,10 @@ Status Auditor::ReadOwners() {
             "check that each server reaches the --advertise address of the others");
     }
     const Vacancy found = VacancyOf(partition, node, first.beats, owned.since);
-    if (newest - found.since < kPatience && now_ - found.since < kPatienceHere) continue;
+    const Milliseconds here = std::max(kPatienceHere, found.patience);
+    if (newest - found.since < found.patience && now_ - found.since < here) continue;
     if (!second) {  // a clock may be wrong, and an owner may just have changed
-      SleepFor(kLookAgain);
+      SleepFor(found.patience / 4);
       FIRN_ASSIGN(second, look());
     }
     if (!IsSame(node, second->partitions[at - 1]) || HasRenewed(node, first.beats, second->beats)) {

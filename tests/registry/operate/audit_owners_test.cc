@@ -98,6 +98,15 @@ TEST_F(AuditOwnersTest, FindsAnOwnerThatNoLongerRenewsItsBeat) {
   ExpectFinding("their owner h:1 no longer renews its beat");
 }
 
+TEST_F(AuditOwnersTest, FindsAnOwnerWithALongerWindowLater) {
+  PutOwner(kTenure);
+  Put(BeatPath(kTenure), FormatBeat({.address = "h:1", .window = Beat::kWindowReadMax}));
+  Pass(2 * Beat::kWindowReadMax - kMs);
+  EXPECT_THAT(Read().Faults(), IsEmpty());
+  Pass(kMs);
+  ExpectFinding("their owner h:1 no longer renews its beat");
+}
+
 TEST_F(AuditOwnersTest, FindsAnOwnerThatHasEnded) {
   PutOwner(kTenure);
   PutBeat(kTenure, /*ended=*/true);
