@@ -9,6 +9,7 @@
 #include "common/json/json.h"
 #include "common/tag/obfuscated_end.h"
 #include "common/tag/tag_diff.h"
+#include "common/tag/tag_form.h"
 #include "common/tag/tag_name.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/registry_clock.h"
@@ -280,7 +281,9 @@ Status TagStore::Reform(const TagDefinition& tag, const MetaAsRead& frozen,
     reformed.tag.start = tag.start;
   }
   if (!tag.HasLedger()) reformed.tag.start.reset();
-  const Status edit = unissued ? CheckTag(reformed.tag) : CheckEdit(there->tag(), reformed.tag);
+  TagDefinition before = there->tag();
+  if (MayBecome(before, reformed.tag)) before.buffer = reformed.tag.buffer;  // by several edits
+  const Status edit = unissued ? CheckTag(reformed.tag) : CheckEdit(before, reformed.tag);
   for (const Status& checked : {edit, MayBeObfuscated(frozen, tag)}) {
     if (!checked.ok()) return Conflict(checked.message());
   }
