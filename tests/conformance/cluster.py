@@ -60,24 +60,26 @@ class ZooKeeper:
         with open(os.path.join(folder, "zoo.cfg"), "w") as config:
             config.write(f"tickTime=1000\nclientPort={self.port}\nclientPortAddress=127.0.0.1\n"
                          f"dataDir={folder}/data\nadmin.enableServer=false\nmaxClientCnxns=0\n"
-                         f"4lw.commands.whitelist=ruok,srvr\n{peers}")
+                         f"4lw.commands.whitelist=ruok,srvr,mntr\n{peers}")
         self.start()
 
-    def said(self, what):
-        """What `srvr` shows under this name."""
+    def said(self, command):
+        """The values that the command shows, by name."""
         with socket.create_connection(("127.0.0.1", self.port), 5) as line:
-            line.sendall(b"srvr")
-            found = re.search(f"{what}: (\\w+)", line.makefile("r").read())
-            return found[1] if found else ""
+            line.sendall(command.encode())
+            return dict(re.findall(r"^(\w+):?\s+(\w+)", line.makefile("r").read(), re.M))
 
-    def received(self):
-        """The number of packets from clients."""
-        return int(self.said("Received"))
+    def requests(self):
+        """The numbers of reads, of writes (a multi is one), and of others: pings, syncs, reads of nodes that do not exist."""
+        shown = self.said("mntr")
+        reads, writes, answered = (int(shown[f"zk_cnt_{name}"]) for name in (
+            "firn_read_per_namespace", "updatelatency", "readlatency"))
+        return reads, writes, answered - reads
 
     def mode(self):
         """Its part in the ensemble; empty while it has none."""
         try:
-            return self.said("Mode")
+            return self.said("srvr").get("Mode", "")
         except OSError:
             return ""
 

@@ -1,9 +1,13 @@
 """The cluster of order_drill.py, with its callers."""
 
+import collections
 import glob
+import itertools
 import json
 import os
 import re
+import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -19,7 +23,7 @@ import redis_bursts  # noqa: E402
 from order_callers import Caller, HttpCaller, PipelinedCaller  # noqa: E402
 
 TAG = "order"
-STEP = 1000
+STEP, STEP_MAX = 1000, 100_000
 CONNECTIONS = 24
 FAKETIME = (glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1") or [""])[0]
 WINDOW_S = 3.0
@@ -72,13 +76,29 @@ class Ensemble:
             peer.kill()
 
 
+def closes(member, clients):
+    """Whether the member closes a client's new connection after its first call; otherwise keeps it among `clients`."""
+    client = socket.create_connection(("127.0.0.1", member.port), cluster.PATIENCE_S)
+    try:
+        for _ in range(2):
+            client.sendall(b"*1\r\n$4\r\nPING\r\n")
+            if not client.recv(100):
+                raise ConnectionError("closed")
+    except ConnectionError:
+        client.close()
+        return True
+    clients.append(client)
+    return False
+
+
 class Drill:
     """Three servers, at least six callers and a tag, as the scenario of this name needs them."""
 
     def __init__(self, server, program, folder, scenario):
-        self.calls, self.callers, self.tls, self.redis, flags = [], [], None, None, ["--session_timeout_ms=4000"]
+        self.calls, self.callers, self.stops, self.tls, self.redis = [], [], [], None, None
+        flags = ["--session_timeout_ms=4000"]
         self.makes_tag = ["tags", "create", TAG, "strategy=segment", "start=1", "buffer=owner", f"step={STEP}",
-                          "step_max=100000"]
+                          f"step_max={STEP_MAX}"]
         if scenario == "first_use":
             self.makes_tag = ["set", "default_strategy=counter"]
         if scenario == "edited_from_none":
@@ -93,6 +113,8 @@ class Drill:
             self.makes_tag.append("store=main")
         if scenario == "drained_owner":
             flags.append("--issue_wait_ms=2500")  # on a busy machine a handover takes a while, a takeover longer
+        if scenario == "stopped_together":
+            flags.append("--issue_wait_ms=1500")  # not as long as a server that has just started cannot take over
         if scenario == "full_owner":
             flags.append(f"--connections_max={CONNECTIONS}")
         if scenario == "encrypted":
@@ -106,7 +128,7 @@ class Drill:
         self.cluster = made(server, program, folder, flags=flags, wired=wired,
                             zookeeper=Ensemble if scenario == "killed_zookeeper_leader" else cluster.ZooKeeper)
         self.kinds = [Caller, Caller]  # of each server's callers
-        if scenario in ("killed_owner", "drained_owner"):
+        if scenario in ("killed_owner", "drained_owner", "stopped_together"):
             self.kinds += [HttpCaller, PipelinedCaller]
         if scenario == "edited_from_none":
             self.kinds = [HttpCaller, PipelinedCaller]  # INCRBY is refused with buffer=none
@@ -147,13 +169,55 @@ class Drill:
         return all(caller.answered_at < now and caller.refused and caller.refused[-1][0] > now
                    and any(reason in caller.refused[-1][1] for reason in reasons) for caller in self.callers)
 
-    def silence(self, step):
-        """The longest time between two answers to one caller, while the step runs."""
-        for caller in self.callers:
+    def issued(self):
+        """How many numbers the callers got."""
+        return sum(last - first + 1 for _, _, first, last in list(self.calls))
+
+    def silence(self, step, member=None):
+        """The longest time between two answers to one caller, of this server or any, while the step runs."""
+        callers = [caller for caller in self.callers if member in (None, caller.member)]
+        for caller in callers:
             caller.silence = 0.0
         step()
         now = time.monotonic()
-        return max(max(caller.silence, now - caller.answered_at) for caller in self.callers)
+        return max(max(caller.silence, now - caller.answered_at) for caller in callers)
+
+    def restart(self, members):
+        """Stops these servers together by SIGTERM, and starts them again. Notes in `stops` from when to when each was not
+        ready, and when all had ended."""
+        began = time.monotonic()
+        for member in members:
+            member.signal(signal.SIGTERM)
+        for member in members:
+            member.process.wait(cluster.PATIENCE_S)
+        ended = time.monotonic()
+        for member in members:
+            member.start()
+        for member in members:
+            member.await_ready()
+        cluster.patiently("not every server gives numbers", self.all_serve)
+        self.stops.extend((member, began, ended, time.monotonic()) for member in members)
+
+    def refuses_where_it_stops(self, since, *later):
+        """Fails if a server refused a call while it neither stopped nor started, or for another reason. `later`: also permitted
+        once all had ended that were stopped together."""
+        def is_expected(member, at, reason):
+            return any(member is stopped and begin <= at <= ready and (
+                reason in ("DRAINING", "NOT_READY") or (at > ended and reason in later))
+                for stopped, begin, ended, ready in self.stops)
+        reasons, unexpected = collections.Counter(), []
+        for caller in self.callers:
+            for at, said in caller.refused:
+                if at < since:
+                    continue
+                reason = re.search("DRAINING|NOT_READY|STORE_DOWN|$", said)[0] or said
+                reasons[reason] += 1
+                if not is_expected(caller.member, at, reason):
+                    unexpected.append((caller.member.address, said))
+        longest = max(call[1] - call[0] for call in list(self.calls) if call[0] > since)
+        print(f"    refused: {', '.join(f'{count} {reason}' for reason, count in reasons.items()) or 'none'}; "
+              f"longest call {1000 * longest:.0f} ms", flush=True)
+        assert not unexpected, unexpected[:5]
 
     @staticmethod
     def lines(member, text):
@@ -166,8 +230,9 @@ class Drill:
                               text=True)
 
     def does(self, *words):
-        """Whether a command succeeds. One for tags is repeated while ZooKeeper does not answer in time."""
-        done = cluster.again(lambda: self.run(*words), "create" in words) if words[0] == "tags" else self.run(*words)
+        """Whether a command succeeds. One that writes is repeated while ZooKeeper does not answer in time."""
+        writes = words[0] in ("tags", "set", "restore")
+        done = cluster.again(lambda: self.run(*words), "create" in words) if writes else self.run(*words)
         return done.returncode == 0
 
     def findings(self):
@@ -229,7 +294,8 @@ class Drill:
     def gap(self, since):
         """Seconds from `since` to the end of the first call that began later and was answered."""
         def first():
-            return [call for call in self.calls[-5000:] if call[0] > since]
+            recent = itertools.takewhile(lambda call: call[1] > since, reversed(self.calls))
+            return [call for call in recent if call[0] > since]
         cluster.patiently("no call is answered", first)
         return min(call[1] for call in first()) - since
 
