@@ -94,20 +94,29 @@ bool Owners::HasCompany() const {
 
 bool Owners::MayTake(const OtherBeat& other) const { return Stays(other) && !other.beat->young; }
 
-// Rule 7. Returns whether this server gives up its partitions and takes no others.
+// Rule 7. Returns whether this server gives up its partitions and takes no others. A beat that is
+// not renewed may be of a server that was killed a short time ago.
 bool Owners::Leaves() const {
   if (!leaving_ || !waits_) return leaving_;
-  const auto may_take = [this](const auto& other) { return MayTake(other.second); };
-  return knows_leavers_ && std::ranges::any_of(beats_, may_take);
+  return std::ranges::any_of(beats_, [this](const auto& entry) {
+    const OtherBeat& other = entry.second;
+    const bool renewed = other.when_leaving && *other.when_leaving != other.sighting.state();
+    return renewed && MayTake(other) && other.beat->address != options_.address;
+  });
 }
 
 bool Owners::awaits_successor() const {
   if (!leaving_ || (Leaves() && !handed_over())) return true;
-  return std::ranges::any_of(shares_, &Share::here) && (!knows_leavers_ || HasCompany());
+  if (!knows_leavers_) return tenure_.has_value();
+  const auto is_open = [](const Share& share) {
+    return share.here || (share.owner.ok() && share.owner->tenure.zero());
+  };
+  return std::ranges::any_of(shares_, is_open) && HasCompany();
 }
 
 Milliseconds Owners::Avoidance() const {
-  return is_avoided() && HasCompany() ? options_.window : Milliseconds(0);
+  const auto may_take = [this](const auto& other) { return MayTake(other.second); };
+  return is_avoided() && std::ranges::any_of(beats_, may_take) ? options_.window : Milliseconds(0);
 }
 
 // Returns this server and those that stay.
@@ -186,7 +195,8 @@ bool Owners::AddEnd(std::vector<Write>& writes, size_t partition, Milliseconds l
   const Nonce& tenure = shares_[partition].owner->tenure;
   const auto found = beats_.find(tenure);
   if (found == beats_.end()) return false;
-  const auto& [sighting, beat] = found->second;
+  const Sighting& sighting = found->second.sighting;
+  const Result<Beat>& beat = found->second.beat;
   const bool is_missing = beat.code() == Code::kNotFound;
   if (!beat.ok() && !is_missing) return false;
   Milliseconds wait = Margin(is_missing ? Beat::kWindowMax : beat->window) + late;

@@ -80,8 +80,9 @@ struct Holding {
 //     to free, unless another process has written its beat. A server that leaves sets `leaving` in
 //     its beat, and reads all beats once this is acknowledged. Until it stops, it keeps its
 //     partitions, and takes those of others, while no other server may take them: each one leaves,
-//     too, or is `young`, since its session is new. Of two servers that leave, at least one sees
-//     this in the other's beat. If a partition was given up for it, it takes the partition.
+//     too, is `young`, since its session is new, or has not renewed its beat since. Of two servers
+//     that leave, at least one sees this in the other's beat. If a partition was given up for it,
+//     it takes the partition.
 //  8. A server that ends its own tenure sets its beat to ended, at the version that it knows, so
 //     that others need not wait. A beat that no partition names is erased: if it has ended, after
 //     two windows, in which every partition is read; otherwise after 1.25 of its windows without
@@ -152,6 +153,9 @@ class Owners {
   std::string trouble() const {
     if (!trouble_.empty()) return trouble_;
     if (tenure_ && has_lapsed()) return "the registry does not acknowledge this server's renewals";
+    const bool owns = std::ranges::any_of(shares_, &Share::here);
+    if (tenure_ && !owns && is_young())
+      return "this server's session is too new to take partitions";
     return is_avoided() ? "most other servers cannot reach this one" : "";
   }
 
@@ -192,6 +196,8 @@ class Owners {
   struct OtherBeat {
     Sighting sighting{};
     Result<Beat> beat = Unavailable("not read yet");
+    std::optional<Sighting::State> when_leaving{};  // in the first read after this server's beat
+                                                    // said `leaving`
   };
 
   // --- owners.cc: partitions ---------------------------------------------------------------------
@@ -254,7 +260,7 @@ class Owners {
   // Rule 9. Added to the time before this server takes a partition.
   Milliseconds Avoidance() const;
 
-  Milliseconds look_every() const { return options_.window / (leaving_ ? 16 : 4); }
+  Milliseconds look_every() const { return options_.window / (leaving_ ? 8 : 4); }
   Milliseconds gap_max() const { return 2 * options_.window; }
 
   AsyncRegistry registry_;  // outlives the tasks

@@ -35,7 +35,9 @@ Task<> Owners::Look() {
     if (tenure_ && !tenure_->beat.young) renew_at_ = BootMs();
     for (Share& share : shares_) share.stale = true;
   }
-  for (Share& share : shares_) share.stale |= leaving_;  // others may give theirs up
+  if (leaving_ && !Leaves()) {  // others may give theirs up
+    for (Share& share : shares_) share.stale = true;
+  }
   shares_[next_partition_].stale = true;
   next_partition_ = (next_partition_ + 1) % kPartitions;
   bool read = co_await ReadPartitions();
@@ -64,6 +66,7 @@ Task<> Owners::Look() {
       }
       OtherBeat& other = beats_[tenures[reading.which]];
       other.sighting.Saw(StateOf(reading.node), session, registry_.now(), gap_max());
+      if (said_so && !other.when_leaving) other.when_leaving = other.sighting.state();
       other.beat = reading.node.ok() ? ParseBeat(reading.node->data) : reading.node.status();
     }
   }

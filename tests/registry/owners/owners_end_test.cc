@@ -76,7 +76,7 @@ TEST_F(OwnersEndTest, HandsOverAfterItsTermsHaveEnded) {
   Pass(kStart, {&a_});
   Pass(kStart, {&a_, &b_});
   a_.owners.HandOver();
-  Pass(Milliseconds(200), {&a_, &b_});
+  Pass(kWindow / 2, {&a_, &b_});
   EXPECT_EQ(a_.ended, 8);
   EXPECT_TRUE(a_.named_when_ended);  // the end was reported before any write
   EXPECT_TRUE(a_.owners.handed_over());
@@ -112,6 +112,22 @@ TEST_F(OwnersEndTest, AServerThatLeavesWaitsForOneThatLostItsSession) {
   EXPECT_EQ(b_.MayTake(clock_.Boot()), 8);
 }
 
+// The beat of the killed server says nothing of this.
+TEST_F(OwnersEndTest, AServerThatLeavesDoesNotHandOverToOneThatWasKilled) {
+  OwnersServer again{tree_, clock_, b_.address, 4};
+  MakePartitions();
+  Pass(kStart, {&a_});
+  Pass(kStart + kWindow, {&a_, &b_});
+  ASSERT_EQ(a_.Owned(), 8);
+  a_.owners.HandOver();
+  for (int i = 0; i < 2 * kWindow / kStep && !a_.owners.handed_over(); ++i) {
+    Pass(kStep, {&a_, &again});
+    EXPECT_GE(a_.MayTake(clock_.Boot()) + again.MayTake(clock_.Boot()), 7) << i;
+  }
+  Pass(10 * kStep, {&a_, &again});
+  EXPECT_EQ(again.MayTake(clock_.Boot()), 8);
+}
+
 // Neither the server that leaves nor one that may not take a partition yet comes before it.
 TEST_F(OwnersEndTest, ItsSuccessorTakesThePartitionsAsSoonAsTheyAreFree) {
   OwnersServer c{tree_, clock_, "10.0.0.3:7609", 3};
@@ -121,6 +137,7 @@ TEST_F(OwnersEndTest, ItsSuccessorTakesThePartitionsAsSoonAsTheyAreFree) {
   Pass(kWindow, {&a_, &b_, &c});
   ASSERT_EQ(a_.Owned(), 8);
   a_.owners.HandOver();
+  while (a_.Owned() == 8) Pass(kStep, {&a_, &b_, &c});
   while (!a_.owners.handed_over()) Pass(kStep, {&a_, &c});
   Round(b_);
   EXPECT_EQ(b_.MayTake(clock_.Boot()), 8);
@@ -163,7 +180,7 @@ TEST_F(OwnersEndTest, TheSuccessorTakesThePartitionsEvenIfItLeavesMeanwhile) {
   Pass(kStart, {&a_, &b_});
   ASSERT_EQ(a_.Owned(), 8);
   a_.owners.HandOver();
-  while (a_.Owned() == 8) Pass(kStep, {&a_});
+  while (a_.Owned() == 8) Pass(kStep, {&a_, &b_});
   b_.owners.HandOver();
   Pass(kWindow, {&a_, &b_});
   EXPECT_EQ(a_.MayTake(clock_.Boot()) + b_.MayTake(clock_.Boot()), 8);

@@ -93,19 +93,20 @@ std::string OwnersWorld::WhyAll(size_t partition) const {
   return why;
 }
 
-// Restarts one server, or ends its session, and soon stops all others together.
+// Restarts one server, perhaps at once, or ends its session. Soon stops all others together.
 void OwnersWorld::DemandHandOver() {
   OwnersHost& young = *hosts_[dice_.Below(servers_)];
+  PassCalmly(Milliseconds(15'000), nullptr);
   const bool restarts = copies_machines_ || OneIn(2);  // one that can be copied gets no notices
   Trace(Cat("only ", young.address(), restarts ? ", which is restarted," : "", " will run"));
-  if (restarts) Kill(young);
-  PassCalmly(Milliseconds(15'000), restarts ? &young : nullptr);
   if (!restarts) tree_.Expire(young.process().link()->session());
+  if (restarts) Kill(young);
+  if (restarts && OneIn(2)) PassCalmly(Milliseconds(15'000), &young);
   // By then, the beat of a server with a new session says `young`.
   const int64_t least = restarts ? 10 : 100;
   PassCalmly(Milliseconds(least + static_cast<int64_t>(dice_.Below(4'000))), nullptr);
   std::set<const OwnersHost*> told{&young};
-  std::vector<BootMs> owned(kPartitions, clock_.Boot());
+  std::vector<std::optional<BootMs>> owned(kPartitions);  // those of a killed server have no owner
   for (int i = 0; i < 800; ++i) {
     // A few milliseconds lie between the stops.
     for (const auto& host : hosts_) {
@@ -120,7 +121,7 @@ void OwnersWorld::DemandHandOver() {
         return host->up() && host->process().MayTake(partition);
       });
       if (is_owned) owned[partition] = clock_.Boot();
-      if (clock_.Boot() - owned[partition] < Milliseconds(1'000)) continue;
+      if (!owned[partition] || clock_.Boot() - *owned[partition] < Milliseconds(1'000)) continue;
       throw Violation(
           7, Cat("partition ", partition, " has no owner while servers stop", WhyAll(partition)));
     }
