@@ -77,7 +77,9 @@ bool Ordered::Tick(BootMs now) {
   source_->Continue();
   const bool owner = own_->Tick(now);
   if (has_owner()) {
-    if (std::exchange(unowned_since_, std::nullopt)) RetryNow();
+    const int64_t change = source_->change_of(tag());
+    const bool is_new = std::exchange(change_, change) != change;
+    if (std::exchange(unowned_since_, std::nullopt) || is_new) RetryNow();
     RetryIfIdle(now);
   } else if (!unowned_since_) {
     unowned_since_ = now;

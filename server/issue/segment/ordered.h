@@ -68,6 +68,7 @@ class Ordered final : public Unbuffered {
   // First Tick without an owner; Tick only. Before an owner is known, calls would be refused.
   std::optional<BootMs> unowned_since_{BootMs() - OwnerSource::kHold};
   std::atomic<bool> unowned_ = true;  // that is at least kHold ago
+  int64_t change_ = 0;                // OwnerLink::ChangeOf at the last Tick; Tick only
 };
 
 }  // namespace firn

@@ -93,10 +93,11 @@ void OwnerSource::Settle(uint64_t ask, Result<Range> answer) {
 }
 
 std::string OwnerSource::WhyNone(const std::string& tag, const std::string& reason) const {
-  std::string trouble = owner_.Trouble(tag);
+  const bool knows = owner_.Knows(tag);
+  std::string trouble = knows && !reason.empty() ? reason : owner_.Trouble(tag);
   if (trouble.empty()) trouble = reason;
-  return Cat(owner_.Knows(tag) ? "the owner of this tag's numbers has given none for two seconds"
-                               : "no owner of this tag's numbers answers this server",
+  return Cat(knows ? "the owner of this tag's numbers has given none for two seconds"
+                   : "no owner of this tag's numbers answers this server",
              trouble.empty() ? "" : ": ", trouble);
 }
 

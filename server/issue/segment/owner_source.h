@@ -57,7 +57,7 @@ class OwnerLink {
 // kPauseMax while the same server owns the partition.
 class OwnerSource final : public RangeSource, public std::enable_shared_from_this<OwnerSource> {
  public:
-  static constexpr Milliseconds kHold{1'900}, kLate{1'500}, kPauseMax{80};
+  static constexpr Milliseconds kHold{1'900}, kLate{1'500}, kPauseMax{40};
 
   // References must outlive the object. `stir` is called when a request begins, which needs
   // Continue until it ends; may be empty.
@@ -75,6 +75,7 @@ class OwnerSource final : public RangeSource, public std::enable_shared_from_thi
   bool permits_no_buffer() const override { return true; }
 
   bool starts() const { return owner_.Starts(); }
+  int64_t change_of(const std::string& tag) const { return owner_.ChangeOf(tag); }
   bool knows_owner(const std::string& tag) const { return owner_.Knows(tag); }
   // Returns why requests have got no numbers for kHold. `reason`: if OwnerLink::Trouble has none.
   std::string WhyNone(const std::string& tag, const std::string& reason = {}) const;

@@ -138,6 +138,21 @@ TEST_F(OrderedTroubleTest, CallsWaitAgainAsSoonAsAnOwnerIsKnown) {
   EXPECT_GT(One(second_), 0);
 }
 
+TEST_F(OrderedTroubleTest, CallsWaitAgainAsSoonAsThereIsAnotherOwner) {
+  Own(first_);
+  second_.link.refusal = "its owner cannot reach the store";
+  second_.link.trouble = "this server could own nothing";
+  for (int i = 0; i < 500 && Ask(second_) == Verdict::kWait; ++i) PassSlowly(Milliseconds(100));
+  ASSERT_EQ(Ask(second_), Verdict::kRefused);
+  EXPECT_THAT(call_.refusal().message, testing::HasSubstr(second_.link.refusal));
+  EXPECT_THAT(call_.refusal().message, testing::Not(testing::HasSubstr(second_.link.trouble)));
+  second_.link.refusal.clear();
+  Own(third_);
+  ++second_.link.change;
+  Pass(Milliseconds(10));
+  EXPECT_GT(One(second_), 0);
+}
+
 TEST_F(OrderedTroubleTest, AFormerOwnerHasNoTrouble) {
   Own(first_);
   EXPECT_EQ(Ask(first_), Verdict::kWait);
