@@ -196,6 +196,7 @@ void SegmentTags::Tick(BootMs now) {
 
 void SegmentTags::VisitLocked(const std::string& tag, Served& served, BootMs now) {
   const bool soon = served.strategy && served.strategy->Tick(now);
+  for (const auto& strategy : served.ending) strategy->Tick(now);
   ForgetEnded(served);
   if (soon || !served.ending.empty()) busy_.insert(tag);
 }

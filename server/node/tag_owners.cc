@@ -174,13 +174,9 @@ bool TagOwners::HasTerm() const {
 
 std::string TagOwners::Trouble(const std::string& tag) const {
   const std::lock_guard lock(mutex_);
-  const size_t partition = PartitionOf(tag);
-  const std::string& address = holdings_[partition].address;
-  if (!address.empty() && Lists(unreachable_, address)) {
-    return "this server cannot reach " + address;
-  }
-  // The troubles of a server do not matter while it reaches another one that owns the partition.
-  return known_[partition] ? "" : trouble_;
+  const std::string& address = holdings_[PartitionOf(tag)].address;
+  const bool lost = !address.empty() && Lists(unreachable_, address);
+  return lost ? "this server cannot reach " + address : trouble_;
 }
 
 void TagOwners::Take(const TagDefinition& tag, Count count, RangeSource::TakeDone done) {
