@@ -92,6 +92,15 @@ struct Look {
       if (node.ok()) newest = std::max(newest, node->stat.modified);
     return newest;
   }
+  // Returns a time within which each owner renews its beat.
+  Milliseconds RenewedWithin() const {
+    Milliseconds longest = Beat::kWindowMax;
+    for (const auto& [tenure, node] : beats) {
+      const Result<Beat> beat = node.ok() ? ParseBeat(node->data) : node.status();
+      if (beat.ok() && !beat->ended) longest = std::max(longest, beat->window);
+    }
+    return longest / 2;
+  }
 };
 
 // Returns whether the node was neither created, set nor erased between two readings.
@@ -277,7 +286,7 @@ Status Auditor::ReadOwners() {
     const Milliseconds here = std::max(kPatienceHere, found.patience);
     if (newest - found.since < found.patience && now_ - found.since < here) continue;
     if (!second) {  // a clock may be wrong, and an owner may just have changed
-      SleepFor(found.patience / 4);
+      SleepFor(first.RenewedWithin());
       FIRN_ASSIGN(second, look());
     }
     if (!IsSame(node, second->partitions[at - 1]) || HasRenewed(node, first.beats, second->beats)) {

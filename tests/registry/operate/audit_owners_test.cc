@@ -100,8 +100,9 @@ TEST_F(AuditOwnersTest, FindsAnOwnerThatNoLongerRenewsItsBeat) {
 
 TEST_F(AuditOwnersTest, FindsAnOwnerWithALongerWindowLater) {
   PutOwner(kTenure);
-  Put(BeatPath(kTenure), FormatBeat({.address = "h:1", .window = Beat::kWindowReadMax}));
-  Pass(2 * Beat::kWindowReadMax - kMs);
+  const Milliseconds window{4'000};
+  Put(BeatPath(kTenure), FormatBeat({.address = "h:1", .window = window}));
+  Pass(2 * window - kMs);
   EXPECT_THAT(Read().Faults(), IsEmpty());
   Pass(kMs);
   ExpectFinding("their owner h:1 no longer renews its beat");
