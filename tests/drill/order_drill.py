@@ -8,7 +8,9 @@ Redis's protocol, and where the owner is killed or stopped also over HTTP and in
 must have larger numbers than all calls that had ended before it began.
 """
 
+import collections
 import os
+import re
 import shutil
 import signal
 import subprocess
