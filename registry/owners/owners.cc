@@ -107,7 +107,7 @@ bool Owners::Leaves() const {
 
 bool Owners::awaits_successor() const {
   if (!leaving_ || (Leaves() && !handed_over())) return true;
-  if (!knows_leavers_) return tenure_.has_value();
+  if (!knows_leavers_) return tenure_ && !has_lapsed();
   const auto is_open = [](const Share& share) {
     return share.here || (share.owner.ok() && share.owner->tenure.zero());
   };

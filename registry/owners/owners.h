@@ -154,8 +154,8 @@ class Owners {
     if (!trouble_.empty()) return trouble_;
     if (tenure_ && has_lapsed()) return "the registry does not acknowledge this server's renewals";
     const bool owns = std::ranges::any_of(shares_, &Share::here);
-    if (tenure_ && !owns && is_young())
-      return "this server's session is too new to take partitions";
+    const bool waits = tenure_ && !owns && registry_.session() != 0 && is_young();
+    if (waits) return "this server's session is too new to take partitions";
     return is_avoided() ? "most other servers cannot reach this one" : "";
   }
 
