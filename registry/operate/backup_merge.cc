@@ -142,8 +142,8 @@ struct Defined {
   std::string meaning;  // without members that no operator defines
 };
 
-// A form in which ids may exist is above a form without ids. Otherwise, a form is below another one
-// into which edits can turn it. A ledger only rises.
+// A form in which ids may exist is above all others, and above a form that edits turn into it. A
+// ledger only rises.
 bool IsBelow(const Defined& a, const Defined& b) {
   const bool issued = a.node.tag.MayHaveIssued();
   if (issued != b.node.tag.MayHaveIssued()) return !issued;

@@ -142,8 +142,7 @@ Status CheckAnswersRaise(const Audit& audit, const RestoreCall& call);
 //
 // * The cluster is lost, and no document contains its settings, its claim window, or its tags.
 // * The registry, a document or an answer give a tag another form than its ids may have. A form
-//   that edits can turn into another one (MayBecome) counts as that one, unless only a document
-//   shows that one, and with fewer numbers than the registry.
+//   that edits turn into another one (MayBecome) counts as the later one.
 // * Documents show different definitions of a tag, or shares of machine ids for leases, that the
 //   restore needs, and none of them is known to be later.
 Status CheckSettings(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran);

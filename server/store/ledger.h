@@ -62,9 +62,8 @@ struct LedgerPlace {
 //     or deleted.
 //  8. A request for a range contains the form of the tag (FormOf). The node must have that form in
 //     the version on which the set is based; otherwise the request is refused. Once the ledger has
-//     moved, an edit can change the form only by giving the tag an owner (MayBecome). So no number
-//     is issued in two forms, and a server that has not read the edit gets no more numbers. Giving
-//     back does not compare forms.
+//     moved, an edit can only give the tag an owner (MayBecome), so no number is issued in two
+//     forms, and servers without the edit get no more numbers. Giving back compares no forms.
 //  9. The ledger stands in for a store only if the node, in the version on which the set is based,
 //     permits that. The node must also record that this store has returned a range of a counter
 //     that only this cluster uses, so that no other cluster gets the numbers that the ledger picks.
