@@ -40,19 +40,11 @@ bool IsEarlierForm(const TagDefinition& tag, const TagDefinition& later) {
   return FormOf(tag) != FormOf(later) && MayBecome(tag, later);
 }
 
-// Returns whether the backup shows an edit that the registry has lost, unless an answer defines the
-// tag.
-bool HasLostEdit(const TagDefinition& tag, const RestoreCall& call) {
-  const TagNode* const saved = call.ledgers.Saved(tag.name);
-  const GivenTag* const given = call.answers.Find(tag.name);
-  return saved != nullptr && saved->tag.MayHaveIssued() && IsEarlierForm(tag, saved->tag) &&
-         !(given && given->defined);
-}
-
 // Returns whether the tag has been lifted above the backup, by the gap.
 bool IsLifted(const TagDefinition& tag, const LedgerFacts& facts) {
   const TagNode* const saved = facts.Saved(tag.name);
   if (saved == nullptr || !tag.HasLedger() || !saved->tag.HasLedger()) return true;
+  if (saved->tag.MayHaveIssued() && IsEarlierForm(tag, saved->tag)) return false;
   const auto given = facts.starts.find(tag.name);
   const bool has_start = given != facts.starts.end() && given->second >= saved->tag.NextBegin();
   if (has_start && tag.NextBegin() >= given->second) return true;
@@ -256,8 +248,6 @@ bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
 bool TagsCover(const TagListing& listing, const RestoreCall& call) {
   const RestoreAnswers& answers = call.answers;
   if (!CoversBackup(listing, call.ledgers)) return false;
-  const auto has_lost = [&](const StoredTag& stored) { return HasLostEdit(stored.tag(), call); };
-  if (std::ranges::any_of(listing.tags, has_lost)) return false;
   std::map<std::string, TagDefinition> there;
   for (const StoredTag& tag : listing.tags) there[tag.tag().name] = tag.tag();
   const auto covers = [&there](const std::string& tag, int64_t number) {

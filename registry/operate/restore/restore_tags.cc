@@ -57,9 +57,9 @@ Status ReformByBackup(TagStore& store, const std::vector<GivenTag>& said, const 
     const bool issued = node.tag.MayHaveIssued() || ReportedOf(name, facts.reports).value_or(0) > 0;
     const Result<StoredTag> there = store.Read(name);
     const bool used = there.ok() && there->tag().MayHaveIssued();
+    const bool is_by_edit = used && MayBecome(there->tag(), node.tag);
     if (used && MayBecome(node.tag, there->tag())) continue;
-    const bool is_older = used && !facts.made.contains(name) && !HasBecome(there->tag(), node.tag);
-    if (is_older && MayBecome(there->tag(), node.tag)) continue;
+    if (is_by_edit && !HasBecome(there->tag(), node.tag)) continue;
     const bool unused = facts.ServersKnow(node.tag) && there.ok() && !used;
     if (issued || unused) FIRN_TRY(Reform(store, node.tag, frozen, facts));
   }

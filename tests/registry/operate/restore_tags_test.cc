@@ -221,12 +221,6 @@ TEST_F(RestoreTagsTest, ADocumentWithFewerNumbersGivesAUsedTagNoOwner) {
     ASSERT_TRUE(restored.ok()) << restored;
     EXPECT_EQ(Tag("order").tag().buffer, TagBuffer::kDouble) << high;
   }
-
-  LedgerFacts made{.wanted_gap = 1'000, .made = {{"order", 1}}};
-  made.backup.emplace().tags = {{.tag = tag}};
-  std::vector<RestoredTag> changes;
-  ASSERT_TRUE(RestoreTags(registry_, root, {}, made, changes).ok());
-  EXPECT_EQ(Tag("order").tag().buffer, TagBuffer::kOwner) << "an earlier run has made the tag";
 }
 
 // An unused tag may get another strategy, and an older document still has its start.
