@@ -8,9 +8,4 @@ bool MayBecome(const TagDefinition& before, const TagDefinition& after) {
   return FormOf(edited) == FormOf(after);
 }
 
-bool HasBecome(const TagDefinition& before, const TagDefinition& after) {
-  return FormOf(before) != FormOf(after) && MayBecome(before, after) && after.MayHaveIssued() &&
-         after.NextBegin() >= before.NextBegin();
-}
-
 }  // namespace firn

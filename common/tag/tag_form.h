@@ -9,9 +9,4 @@ namespace firn {
 // owner away. CheckEdit permits less in one edit.
 bool MayBecome(const TagDefinition& before, const TagDefinition& after);
 
-// Returns whether edits have turned `before` into `after`, which has another form. Both may be of
-// different incarnations of the tag if more numbers are known in the form of `before`, or none in
-// that of `after`.
-bool HasBecome(const TagDefinition& before, const TagDefinition& after);
-
 }  // namespace firn

@@ -90,12 +90,6 @@ bool OnlyLedgerMoved(const StoredTag& before, const StoredTag& now) {
          WithLedgerOf(now.tag(), before.tag()) == now.tag();
 }
 
-// Returns whether the state of the ledger's standing in for the store is still of use after an
-// edit.
-bool KeepsStandIn(const TagDefinition& before, const TagDefinition& after) {
-  return after.store == before.store && after.when_store_is_away == StoreAway::kLedger;
-}
-
 }  // namespace
 
 bool IsRetired(const TagNode& node) {
@@ -210,7 +204,8 @@ Status TagStore::Put(const StoredTag& read, TagDefinition after) {
   TagNode node = read.node;
   node.tag = after;
   if (!after.disabled) MarkRetired(node, false);
-  if (!KeepsStandIn(read.tag(), after)) node.stand_in = {};
+  const bool same_store = after.store == read.tag().store;
+  if (!same_store || after.when_store_is_away != StoreAway::kLedger) node.stand_in = {};
   return Overwrite(read, node).WithContext("changing " + TagText(after.name));
 }
 
@@ -286,7 +281,6 @@ Status TagStore::Reform(const TagDefinition& tag, const MetaAsRead& frozen,
     reformed.tag.start = tag.start;
   }
   if (!tag.HasLedger()) reformed.tag.start.reset();
-  if (!KeepsStandIn(there->tag(), reformed.tag)) reformed.stand_in = {};
   TagDefinition before = there->tag();
   if (MayBecome(before, reformed.tag)) before.buffer = reformed.tag.buffer;  // by several edits
   const Status edit = unissued ? CheckTag(reformed.tag) : CheckEdit(before, reformed.tag);

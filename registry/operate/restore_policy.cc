@@ -274,29 +274,21 @@ void AskOfForms(const Audit& audit, const RestoreCall& call, Questions& open) {
     }
   }
   const auto ask = [&open](const TagDefinition& tag, const char* other, const char* known) {
-    std::vector<std::string> answers{AnswerOf(tag.name, "strategy", tag.strategy)};
-    if (tag.buffer == TagBuffer::kOwner) answers.push_back(AnswerOf(tag.name, "buffer", "owner"));
     open.push_back(
         {Cat(other, " has tag '", tag.name, "' in another form than ", known,
              ", and ids of it may exist; define it as ", known, " has it, with all fields"),
-         std::move(answers)});
+         {AnswerOf(tag.name, "strategy", tag.strategy)}});
   };
   for (const TagDefinition& tag : audit.tags) {
     const bool made = call.ledgers.made.contains(tag.name);
     if (call.ledgers.replaced || made || !tag.MayHaveIssued()) continue;
     const auto saved = fixed.find(tag.name);
     if (saved != fixed.end()) {
-      Definitions& issued = saved->second.first;
-      const auto is_later = [&](const TagDefinition& one) { return HasBecome(tag, one); };
+      const Definitions& issued = saved->second.first;
+      const auto is_later = [&](const TagDefinition& one) { return IsEarlierForm(tag, one); };
       if (std::ranges::all_of(issued, is_later)) continue;  // the registry lost the edit
-      const auto may_be_later = [&](const TagDefinition& one) { return IsEarlierForm(tag, one); };
       const auto is_earlier = [&](const TagDefinition& one) { return MayBecome(one, tag); };
       const GivenTag* const given = call.answers.Find(tag.name);
-      if (std::ranges::all_of(issued, may_be_later)) {
-        if (!(given && given->defined)) ask(issued.front(), "the registry", "a document");
-        issued.push_back(tag);  // either form is permitted
-        continue;
-      }
       const bool differs = !std::ranges::all_of(issued, is_earlier);
       if (differs && !(given && given->defined)) ask(tag, "a document", "the registry");
     }
@@ -306,10 +298,7 @@ void AskOfForms(const Audit& audit, const RestoreCall& call, Questions& open) {
     const auto known = fixed.find(given.tag.name);
     if (!given.defined || known == fixed.end()) continue;
     const auto& [tags, where] = known->second;
-    const auto fits = [&](const TagDefinition& one) {
-      const bool edited = one.buffer == TagBuffer::kNone && MayBecome(one, given.tag);
-      return edited || FormOf(one) == FormOf(given.tag);
-    };
+    const auto fits = [&](const TagDefinition& one) { return MayBecome(one, given.tag); };
     if (std::ranges::none_of(tags, fits)) ask(tags.front(), "an answer", where);
   }
 }

@@ -46,8 +46,7 @@ Status Reform(TagStore& store, const TagDefinition& tag, const MetaAsRead& froze
 
 // Restores the form in the backup for tags with known numbers: the registry may contain the form
 // before the last edit, or the form of a mistaken `firn init`. Does the same for an unused tag that
-// servers know in that form, because they would refuse another one. Takes no used tag's owner away,
-// and gives it one only if the registry has lost the edit.
+// servers know in that form, because they would refuse another one. Takes no used tag's owner away.
 Status ReformByBackup(TagStore& store, const std::vector<GivenTag>& said, const LedgerFacts& facts,
                       const MetaAsRead& frozen) {
   for (const TagNode& node : facts.backup->tags) {
@@ -57,9 +56,7 @@ Status ReformByBackup(TagStore& store, const std::vector<GivenTag>& said, const 
     const bool issued = node.tag.MayHaveIssued() || ReportedOf(name, facts.reports).value_or(0) > 0;
     const Result<StoredTag> there = store.Read(name);
     const bool used = there.ok() && there->tag().MayHaveIssued();
-    const bool is_by_edit = used && MayBecome(there->tag(), node.tag);
     if (used && MayBecome(node.tag, there->tag())) continue;
-    if (is_by_edit && !HasBecome(there->tag(), node.tag)) continue;
     const bool unused = facts.ServersKnow(node.tag) && there.ok() && !used;
     if (issued || unused) FIRN_TRY(Reform(store, node.tag, frozen, facts));
   }

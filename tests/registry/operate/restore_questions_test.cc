@@ -254,24 +254,6 @@ TEST(RestoreQuestionsTest, AsksForTheFormOfATagWithAnOwnerOnlyIfAnAnswerTakesItA
   }
 }
 
-// It may be of an earlier tag with this name.
-TEST(RestoreQuestionsTest, AsksForTheFormOfATagIfADocumentWithAnOwnerShowsFewerNumbers) {
-  const TagDefinition present = LedgerTag("order", 5'001);
-  TagDefinition saved = LedgerTag("order", 501);
-  saved.buffer = TagBuffer::kOwner;
-  Audit audit = RestoredCluster().audit;
-  audit.tags = {present};
-  RestoreCall call;
-  call.ledgers.backup.emplace().tags = {SavedTag(saved)};
-  const auto told = [&] { return CheckSettings(audit, call, {}).message(); };
-  EXPECT_THAT(told(), HasSubstr("the registry has tag 'order' in another form than a document"));
-  EXPECT_THAT(told(), HasSubstr("order.buffer=owner"));
-  for (const TagDefinition& answer : {present, saved}) {
-    call.answers.tags = {{answer}};
-    EXPECT_EQ(told(), "");
-  }
-}
-
 TEST(RestoreQuestionsTest, NamesATagThatOnlyAnAnswerKnows) {
   const Audit audit = RestoredCluster().audit;
   const GivenTag number{.tag = LedgerTag("ordre", 0), .defined = false};

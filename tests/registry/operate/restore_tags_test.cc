@@ -202,27 +202,6 @@ TEST_F(RestoreTagsTest, ATagHasAnOwnerIfTheRegistryOrADocumentShowsIt) {
   }
 }
 
-TEST_F(RestoreTagsTest, ADocumentWithFewerNumbersGivesAUsedTagNoOwner) {
-  MetaAsRead root = *ReadMeta(registry_);
-  root.meta.frozen = true;
-  root.version = *BeginEra(registry_, root.meta, root.version, entropy_);
-  TagDefinition tag{.name = "order", .strategy = "segment", .high = 5'001};
-  ASSERT_TRUE(
-      registry_
-          .Multi({Write::Set(TagPath("order"), *WriteTagNode({.tag = tag}), Write::kAnyVersion)})
-          .status.ok());
-  tag.buffer = TagBuffer::kOwner;
-  for (const int64_t high : {0, 501}) {
-    tag.high = high;
-    LedgerFacts facts{.reports = {{{}, {.high = {{"order", 5'000}}}}}, .wanted_gap = 1'000};
-    facts.backup.emplace().tags = {{.tag = tag}};
-    std::vector<RestoredTag> changes;
-    const Status restored = RestoreTags(registry_, root, {}, facts, changes);
-    ASSERT_TRUE(restored.ok()) << restored;
-    EXPECT_EQ(Tag("order").tag().buffer, TagBuffer::kDouble) << high;
-  }
-}
-
 // An unused tag may get another strategy, and an older document still has its start.
 TEST_F(RestoreTagsTest, MakesATagWithoutALedgerThatAnOlderDocumentHasWithAStart) {
   Backup older{.composed = true};
