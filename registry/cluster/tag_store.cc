@@ -9,7 +9,6 @@
 #include "common/json/json.h"
 #include "common/tag/obfuscated_end.h"
 #include "common/tag/tag_diff.h"
-#include "common/tag/tag_form.h"
 #include "common/tag/tag_name.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/registry_clock.h"
@@ -281,9 +280,7 @@ Status TagStore::Reform(const TagDefinition& tag, const MetaAsRead& frozen,
     reformed.tag.start = tag.start;
   }
   if (!tag.HasLedger()) reformed.tag.start.reset();
-  TagDefinition before = there->tag();
-  if (MayBecome(before, reformed.tag)) before.buffer = reformed.tag.buffer;  // by several edits
-  const Status edit = unissued ? CheckTag(reformed.tag) : CheckEdit(before, reformed.tag);
+  const Status edit = unissued ? CheckTag(reformed.tag) : CheckEdit(there->tag(), reformed.tag);
   for (const Status& checked : {edit, MayBeObfuscated(frozen, tag)}) {
     if (!checked.ok()) return Conflict(checked.message());
   }

@@ -83,9 +83,8 @@ Result<Backup> ParseBackup(std::string_view text);
 //  * The time since which ids are issued: the earliest.
 //  * Tags, and retired and reserved machine ids: all.
 //  * The list of tags is complete if one is, and none is incomplete: that one may be later.
-//  * A tag's definition: each form in which ids of it may exist, otherwise each form, but none that
-//    edits turn into another one (MayBecome). In each form, the definition with the highest ledger
-//    or start, because these only rise.
+//  * A tag's definition: each form in which ids of it may exist, otherwise each form. In each form,
+//    the definition with the highest ledger or start, because these only rise.
 //  * The share of machine ids for leases: the last version of each era. No clock shows which era is
 //    later, and versions that are not recorded are neither earlier nor later.
 //

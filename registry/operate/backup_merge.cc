@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "common/base/cat.h"
-#include "common/tag/tag_form.h"
 #include "registry/cluster/reserved.h"
 #include "registry/operate/backup.h"
 #include "registry/operate/restore_memory.h"
@@ -142,12 +141,11 @@ struct Defined {
   std::string meaning;  // without members that no operator defines
 };
 
-// A form in which ids may exist is above all others, and above a form that edits turn into it. A
-// ledger only rises.
+// A form in which ids may exist is above all others. A ledger only rises.
 bool IsBelow(const Defined& a, const Defined& b) {
   const bool issued = a.node.tag.MayHaveIssued();
   if (issued != b.node.tag.MayHaveIssued()) return !issued;
-  if (a.form != b.form) return MayBecome(a.node.tag, b.node.tag);
+  if (a.form != b.form) return false;
   if (a.node.tag.high != b.node.tag.high) return a.node.tag.high < b.node.tag.high;
   return a.meaning == b.meaning && a.text < b.text;
 }

@@ -10,7 +10,6 @@
 #include "common/base/cat.h"
 #include "common/tag/numbers_left.h"
 #include "common/tag/tag_fields.h"
-#include "common/tag/tag_form.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/freeze.h"
@@ -35,16 +34,10 @@ void AddBounds(const Backup& document, WallMs certain, RestoreFacts& facts) {
   }
 }
 
-// Returns whether edits turn the tag's form into another one, which `later` has.
-bool IsEarlierForm(const TagDefinition& tag, const TagDefinition& later) {
-  return FormOf(tag) != FormOf(later) && MayBecome(tag, later);
-}
-
 // Returns whether the tag has been lifted above the backup, by the gap.
 bool IsLifted(const TagDefinition& tag, const LedgerFacts& facts) {
   const TagNode* const saved = facts.Saved(tag.name);
   if (saved == nullptr || !tag.HasLedger() || !saved->tag.HasLedger()) return true;
-  if (saved->tag.MayHaveIssued() && IsEarlierForm(tag, saved->tag)) return false;
   const auto given = facts.starts.find(tag.name);
   const bool has_start = given != facts.starts.end() && given->second >= saved->tag.NextBegin();
   if (has_start && tag.NextBegin() >= given->second) return true;
@@ -283,23 +276,17 @@ void AskOfForms(const Audit& audit, const RestoreCall& call, Questions& open) {
     const bool made = call.ledgers.made.contains(tag.name);
     if (call.ledgers.replaced || made || !tag.MayHaveIssued()) continue;
     const auto saved = fixed.find(tag.name);
-    if (saved != fixed.end()) {
-      const Definitions& issued = saved->second.first;
-      const auto is_later = [&](const TagDefinition& one) { return IsEarlierForm(tag, one); };
-      if (std::ranges::all_of(issued, is_later)) continue;  // the registry lost the edit
-      const auto is_earlier = [&](const TagDefinition& one) { return MayBecome(one, tag); };
-      const GivenTag* const given = call.answers.Find(tag.name);
-      const bool differs = !std::ranges::all_of(issued, is_earlier);
-      if (differs && !(given && given->defined)) ask(tag, "a document", "the registry");
-    }
+    const GivenTag* const given = call.answers.Find(tag.name);
+    const bool differs = saved != fixed.end() && !HaveForm(saved->second.first, FormOf(tag));
+    if (differs && !(given && given->defined)) ask(tag, "a document", "the registry");
     fixed[tag.name] = {{tag}, "the registry"};
   }
   for (const GivenTag& given : call.answers.tags) {
     const auto known = fixed.find(given.tag.name);
     if (!given.defined || known == fixed.end()) continue;
     const auto& [tags, where] = known->second;
-    const auto fits = [&](const TagDefinition& one) { return MayBecome(one, given.tag); };
-    if (std::ranges::none_of(tags, fits)) ask(tags.front(), "an answer", where);
+    const auto same = [&](const TagDefinition& one) { return FormOf(one) == FormOf(given.tag); };
+    if (std::ranges::none_of(tags, same)) ask(tags.front(), "an answer", where);
   }
 }
 

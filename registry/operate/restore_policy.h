@@ -141,8 +141,7 @@ Status CheckAnswersRaise(const Audit& audit, const RestoreCall& call);
 // Asks for facts that servers do not report, before the restore writes anything:
 //
 // * The cluster is lost, and no document contains its settings, its claim window, or its tags.
-// * The registry, a document or an answer give a tag another form than its ids may have. A form
-//   that edits turn into another one (MayBecome) counts as the later one.
+// * The registry, a document or an answer give a tag another form than its ids may have.
 // * Documents show different definitions of a tag, or shares of machine ids for leases, that the
 //   restore needs, and none of them is known to be later.
 Status CheckSettings(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran);

@@ -43,7 +43,7 @@ namespace firn {
 //  5. A tag is lost if its node is missing although it was read or cached before. It is refused,
 //     and an error is logged: only a defect or a loss of data removes nodes, and another server may
 //     issue the tag's numbers from now on. A tag is also lost if it reappears in another form
-//     (MayBecome) although ids of the old form may have been issued: no edit can do that. A
+//     (FormOf) although ids of the old form may have been issued, because no edit can do that. A
 //     deleted tag without issued ids counts as undefined. A definition counts as new, changed or
 //     lost only after the root node and the tag's own node were read after one sync, and the root
 //     node is whole (KnownRoot).

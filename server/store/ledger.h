@@ -61,9 +61,9 @@ struct LedgerPlace {
 //  7. Nothing is written while the cluster is frozen. No range is taken while the tag is disabled
 //     or deleted.
 //  8. A request for a range contains the form of the tag (FormOf). The node must have that form in
-//     the version on which the set is based; otherwise the request is refused. Once the ledger has
-//     moved, an edit can only give the tag an owner (MayBecome), so no number is issued in two
-//     forms, and servers without the edit get no more numbers. Giving back compares no forms.
+//     the version on which the set is based; otherwise the request is refused. No edit changes the
+//     form of a tag whose ledger has moved, so all numbers of a tag are issued in one form. Giving
+//     back does not compare forms.
 //  9. The ledger stands in for a store only if the node, in the version on which the set is based,
 //     permits that. The node must also record that this store has returned a range of a counter
 //     that only this cluster uses, so that no other cluster gets the numbers that the ledger picks.

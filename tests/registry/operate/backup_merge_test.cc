@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include "common/base/cat.h"
-#include "common/tag/tag_form.h"
 #include "common/time/entropy.h"
 #include "registry/operate/backup.h"
 #include "registry/operate/restore_memory.h"
@@ -130,7 +129,6 @@ class History {
     if (at == now_.tags.end() || at->tag.name != name) {
       TagNode node{.tag = {.name = name, .strategy = "segment"}};
       if (entropy_.Below(2) == 0) node.tag.text = "n{id}";  // another form, after a rollback
-      if (entropy_.Below(3) == 0) node.tag.buffer = TagBuffer::kOwner;
       now_.tags.insert(at, node);
       return;
     }
@@ -229,12 +227,11 @@ void ExpectAbove(const Backup& merged, const Backup& one) {
     EXPECT_GE(same->ledger_sum(), node.ledger_sum());
     const std::vector<TagDefinition> all = merged.DefinitionsOf(node.tag.name);
     const bool has_form = std::ranges::any_of(
-        all, [&](const TagDefinition& tag) { return MayBecome(node.tag, tag); });
+        all, [&](const TagDefinition& tag) { return FormOf(tag) == FormOf(node.tag); });
     EXPECT_TRUE(has_form || !node.tag.MayHaveIssued());
-    // A definition is replaced only by one with a higher ledger, with ids, or with an owner.
+    // A definition is replaced only by one with a higher ledger, or with ids.
     const bool is_last = std::ranges::all_of(all, [&](const TagDefinition& tag) {
-      const bool edited = FormOf(tag) != FormOf(node.tag) && MayBecome(node.tag, tag);
-      return !edited && tag.MayHaveIssued() == node.tag.MayHaveIssued() &&
+      return tag.MayHaveIssued() == node.tag.MayHaveIssued() &&
              tag.NextBegin() <=
                  std::max(static_cast<int64_t>(node.ledger_sum()), node.tag.NextBegin());
     });

@@ -235,25 +235,6 @@ TEST(RestoreQuestionsTest, AsksForTheFormOfATagWhoseIdsMayExistInTwoForms) {
   EXPECT_THAT(told(), HasSubstr("an answer has tag 'order' in another form than a document"));
 }
 
-// The registry or the document is from before the edit that gave the tag its owner.
-TEST(RestoreQuestionsTest, AsksForTheFormOfATagWithAnOwnerOnlyIfAnAnswerTakesItAway) {
-  TagDefinition before = LedgerTag("order", 5'001), after = before;
-  before.buffer = TagBuffer::kNone;
-  after.buffer = TagBuffer::kOwner;
-  for (const auto& [present, saved] : {std::pair(before, after), std::pair(after, before)}) {
-    Audit audit = RestoredCluster().audit;
-    audit.tags = {present};
-    RestoreCall call;
-    call.ledgers.backup.emplace().tags = {SavedTag(saved)};
-    const auto told = [&] { return CheckSettings(audit, call, {}).message(); };
-    EXPECT_EQ(told(), "");
-    call.answers.tags = {{after}};
-    EXPECT_EQ(told(), "");
-    call.answers.tags = {{before}};
-    EXPECT_THAT(told(), HasSubstr("an answer has tag 'order' in another form than"));
-  }
-}
-
 TEST(RestoreQuestionsTest, NamesATagThatOnlyAnAnswerKnows) {
   const Audit audit = RestoredCluster().audit;
   const GivenTag number{.tag = LedgerTag("ordre", 0), .defined = false};

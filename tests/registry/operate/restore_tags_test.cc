@@ -159,49 +159,6 @@ TEST_F(RestoreTagsTest, ALateReportLiftsATagOnceAsFarAsAnEarlierOneWouldHave) {
   }
 }
 
-TEST(RestoreTagsDocumentsTest, ATagKeepsTheOwnerThatAnEditGaveIt) {
-  Backup before{.composed = true};
-  before.root = {.uuid = "6f9619ff-8b86-4d11-b42d-00c04fc964ff", .layout = "firn"};
-  before.tags = {{.tag = {.name = "order", .strategy = "segment", .high = 900}}};
-  Backup after = before;
-  after.tags[0].tag.buffer = TagBuffer::kOwner;
-  after.tags[0].tag.high = 500;  // the document does not show all numbers
-  for (const TagBuffer buffer : {TagBuffer::kNone, TagBuffer::kDouble}) {
-    before.tags[0].tag.buffer = buffer;
-    for (const Backup& merged : {MergeBackups(before, after).value(),
-                                 MergeBackups(after, before).value(), AddKept(after, before)}) {
-      ASSERT_EQ(merged.tags.size(), 1U);
-      EXPECT_EQ(merged.tags[0].tag.buffer, TagBuffer::kOwner);
-      EXPECT_EQ(merged.tags[0].tag.high, 900);
-      EXPECT_TRUE(merged.other_tags.empty());
-    }
-  }
-}
-
-// The registry or the document is from before the edits that gave the tag its owner.
-TEST_F(RestoreTagsTest, ATagHasAnOwnerIfTheRegistryOrADocumentShowsIt) {
-  MetaAsRead root = *ReadMeta(registry_);
-  root.meta.frozen = true;
-  root.version = *BeginEra(registry_, root.meta, root.version, entropy_);
-  for (const TagBuffer present : {TagBuffer::kDouble, TagBuffer::kNone, TagBuffer::kOwner}) {
-    TagDefinition tag{.name = "order", .strategy = "segment", .high = 501};
-    tag.buffer = present;
-    ASSERT_TRUE(
-        registry_
-            .Multi({Write::Set(TagPath("order"), *WriteTagNode({.tag = tag}), Write::kAnyVersion)})
-            .status.ok());
-    tag.buffer = present == TagBuffer::kOwner ? TagBuffer::kNone : TagBuffer::kOwner;
-    tag.high = 5'001;
-    LedgerFacts facts{.wanted_gap = 1'000};
-    facts.backup.emplace().tags = {{.tag = tag}};
-    std::vector<RestoredTag> changes;
-    const Status restored = RestoreTags(registry_, root, {}, facts, changes);
-    ASSERT_TRUE(restored.ok()) << restored;
-    EXPECT_EQ(Tag("order").tag().buffer, TagBuffer::kOwner);
-    EXPECT_GT(Tag("order").tag().high, 5'001);
-  }
-}
-
 // An unused tag may get another strategy, and an older document still has its start.
 TEST_F(RestoreTagsTest, MakesATagWithoutALedgerThatAnOlderDocumentHasWithAStart) {
   Backup older{.composed = true};
