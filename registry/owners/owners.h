@@ -79,10 +79,10 @@ struct Holding {
 //  7. To give a partition up, this server ends the term, calls `ended`, and then sets the partition
 //     to free, unless another process has written its beat. A server that leaves sets `leaving` in
 //     its beat, and reads all beats once this is acknowledged. Until it stops, it keeps its
-//     partitions, and takes those of others, while no other server may take them: each one leaves,
-//     too, is `young`, since its session is new, or has not renewed its beat since. Of two servers
-//     that leave, at least one sees this in the other's beat. If a partition was given up for it,
-//     it takes the partition.
+//     partitions, and takes those of others, while no other server may take them: each one
+//     leaves, too, or is `young` (its session is new), or has not renewed its beat since that read.
+//     Of two servers that leave, at least one sees `leaving` in the other's beat. This one takes a
+//     partition that was given up for it.
 //  8. A server that ends its own tenure sets its beat to ended, at the version that it knows, so
 //     that others need not wait. A beat that no partition names is erased: if it has ended, after
 //     two windows, in which every partition is read; otherwise after 1.25 of its windows without
@@ -251,7 +251,7 @@ class Owners {
   static constexpr Milliseconds Margin(Milliseconds window) { return window + window / 4; }
 
   bool is_avoided() const { return registry_.now() < avoided_until_; }
-  // Rule 5. When this server may take partitions, unless its session ends.
+  // Returns when this server may first take a partition in this session (rule 6 of README.md).
   BootMs takes_from() const { return synced_at_ + Margin(options_.window); }
   bool is_young() const {
     return registry_.session() != synced_session_ || registry_.now() < takes_from();

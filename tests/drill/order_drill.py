@@ -8,9 +8,7 @@ Redis's protocol, and where the owner is killed or stopped also over HTTP and in
 must have larger numbers than all calls that had ended before it began.
 """
 
-import collections
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -123,8 +121,8 @@ def drained_owner(drill):
 
 
 def stopped_together(drill):
-    """Two servers, among them the owner, are stopped at the same time, also when the third has just started: it refuses no
-    call. Then all three are: until they have ended, they refuse calls only because they stop."""
+    """Two servers, one of them the owner, are stopped together, also just after a restart of the third. The third refuses no
+    call meanwhile. Then all three are stopped: until they have ended, they refuse calls only with DRAINING or NOT_READY."""
     since = time.monotonic()
     for third_starts in False, True:
         owner = drill.settled()
