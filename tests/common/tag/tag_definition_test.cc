@@ -81,7 +81,7 @@ TEST(TagDefinitionTest, OnlyTheZoneOfADatedTagMayChangeOnceNumbersAreIssued) {
   EXPECT_FALSE(CheckEdit(other, moved).ok());
 }
 
-TEST(TagDefinitionTest, BufferBecomesOwnerOnlyFromNoneAndStaysOwner) {
+TEST(TagDefinitionTest, FixesABufferThatIsOrWasOwner) {
   const auto edit = [](TagBuffer from, TagBuffer to) {
     TagDefinition before = Segment(), after = Segment();
     before.high = after.high = 5;
