@@ -89,8 +89,8 @@ struct Holding {
 //     a change.
 //  9. A beat lists the addresses that its server cannot reach. If most of the other beats list this
 //     server for two windows in which it owns partitions, and it reaches their servers, it gives
-//     its partitions up. For kAvoided it then waits for a window longer than others, if there
-//     are others, before it takes a partition.
+//     its partitions up. For kAvoided it then waits for a window longer before it takes a
+//     partition that another server may take.
 //
 // Reads and writes nothing before Want(). Owned by the control thread, except the terms.
 class Owners {

@@ -26,18 +26,17 @@ AWAY = ("not connected to ZooKeeper", "the registry does not acknowledge this se
 
 def killed_owner(drill, times=2):
     """The owner is killed, and started again."""
-    gaps = []
-    while len(gaps) < times or (min(gaps) >= TAKEOVER_S + 2 and len(gaps) < 4):  # a busy machine may be late
+    for _ in range(times):
         owner = drill.settled()
         since = time.monotonic()
         owner.signal(signal.SIGKILL)
         owner.process.wait()
-        gaps.append(drill.gap(since + 0.05))
-        print(f"    first number after {gaps[-1]:.1f} s", flush=True)
+        gap = drill.gap(since + 0.05)
+        print(f"    first number after {gap:.1f} s", flush=True)
+        assert gap < TAKEOVER_S + 2, gap
         owner.start()
         owner.await_ready()
         cluster.patiently("not every server gives numbers", drill.all_serve)
-    assert min(gaps) < TAKEOVER_S + 2, gaps
 
 
 def paused_owner(drill):
@@ -60,13 +59,11 @@ def isolated_owner(drill):
     print(f"    first number at another server after {gap:.1f} s", flush=True)
     cluster.patiently("not every server gives numbers", drill.all_serve)
     heir = drill.settled()
-    assert heir is not owner
-    cluster.patiently("a screen shows another owner", lambda: drill.status_owners() == {heir.address})
+    assert heir is not owner and drill.status_owners() == {heir.address}, (heir.address, drill.status_owners())
     cluster.patiently("a command finds a fault", drill.nothing_is_wrong)
     owner.wire.mend()
     cluster.patiently("a command finds a fault", drill.nothing_is_wrong)
-    assert drill.settled() is heir
-    cluster.patiently("a screen shows another owner", lambda: drill.status_owners() == {heir.address})
+    assert drill.settled() is heir and drill.status_owners() == {heir.address}
 
 
 def disconnected_owner(drill):

@@ -224,7 +224,7 @@ class Drill:
                               text=True)
 
     def does(self, *words):
-        """Whether a command succeeds. One that writes is repeated while ZooKeeper does not answer in time."""
+        """Whether a command succeeds. Repeats one that writes while ZooKeeper does not answer in time."""
         writes = words[0] in ("tags", "set", "restore")
         done = cluster.again(lambda: self.run(*words), "create" in words) if writes else self.run(*words)
         return done.returncode == 0

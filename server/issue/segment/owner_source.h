@@ -77,7 +77,7 @@ class OwnerSource final : public RangeSource, public std::enable_shared_from_thi
   bool starts() const { return owner_.Starts(); }
   int64_t change_of(const std::string& tag) const { return owner_.ChangeOf(tag); }
   bool knows_owner(const std::string& tag) const { return owner_.Knows(tag); }
-  // Returns why requests have got no numbers for kHold. `reason`: if OwnerLink::Trouble has none.
+  // Returns why requests have got no numbers for kHold. `reason`: of the server that was asked.
   std::string WhyNone(const std::string& tag, const std::string& reason = {}) const;
 
   // Ends the request in progress as soon as possible, and all later ones.

@@ -4,7 +4,19 @@
 namespace firn {
 namespace {
 
-class OwnersEndTest : public OwnersFixture {};
+class OwnersEndTest : public OwnersFixture {
+ protected:
+  // Lets a_, the owner of all partitions, leave. `successor` must take them one by one.
+  void ExpectHandOverTo(OwnersServer& successor) {
+    a_.owners.HandOver();
+    for (int i = 0; i < 2 * kWindow / kStep && !a_.owners.handed_over(); ++i) {
+      Pass(kStep, {&a_, &successor});
+      EXPECT_GE(a_.MayTake(clock_.Boot()) + successor.MayTake(clock_.Boot()), 7) << i;
+    }
+    Pass(10 * kStep, {&a_, &successor});
+    EXPECT_EQ(successor.MayTake(clock_.Boot()), 8);
+  }
+};
 
 TEST_F(OwnersEndTest, EndsWhenAnotherProcessWritesItsBeat) {
   MakePartitions();
@@ -103,13 +115,7 @@ TEST_F(OwnersEndTest, AServerThatLeavesWaitsForOneThatLostItsSession) {
   ASSERT_EQ(a_.Owned(), 8);
   tree_.Expire(b_.link.session());
   Pass(kWindow / 4, {&a_, &b_});
-  a_.owners.HandOver();
-  for (int i = 0; i < 2 * kWindow / kStep && !a_.owners.handed_over(); ++i) {
-    Pass(kStep, {&a_, &b_});
-    EXPECT_GE(a_.MayTake(clock_.Boot()) + b_.MayTake(clock_.Boot()), 7) << i;
-  }
-  Pass(10 * kStep, {&a_, &b_});
-  EXPECT_EQ(b_.MayTake(clock_.Boot()), 8);
+  ExpectHandOverTo(b_);
 }
 
 // The beat of the killed server says nothing of this.
@@ -119,13 +125,7 @@ TEST_F(OwnersEndTest, AServerThatLeavesDoesNotHandOverToOneThatWasKilled) {
   Pass(kStart, {&a_});
   Pass(kStart + kWindow, {&a_, &b_});
   ASSERT_EQ(a_.Owned(), 8);
-  a_.owners.HandOver();
-  for (int i = 0; i < 2 * kWindow / kStep && !a_.owners.handed_over(); ++i) {
-    Pass(kStep, {&a_, &again});
-    EXPECT_GE(a_.MayTake(clock_.Boot()) + again.MayTake(clock_.Boot()), 7) << i;
-  }
-  Pass(10 * kStep, {&a_, &again});
-  EXPECT_EQ(again.MayTake(clock_.Boot()), 8);
+  ExpectHandOverTo(again);
 }
 
 // Neither the server that leaves nor one that may not take a partition yet comes before it.
