@@ -158,7 +158,9 @@ FaultPlan SegmentRestorer::Crossing() {
     ++shared_.crossed;
     shared_.trace("a second operator restores the registry");
     const bool shown = shown_;
+    const std::set<std::string> defined = defined_;  // by the answers of the first operator
     static_cast<void>(Run(Draw(), second));
+    defined_ = defined;
     Show(shown);
     return Fate();
   };
