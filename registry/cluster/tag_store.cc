@@ -9,6 +9,7 @@
 #include "common/json/json.h"
 #include "common/tag/obfuscated_end.h"
 #include "common/tag/tag_diff.h"
+#include "common/tag/tag_form.h"
 #include "common/tag/tag_name.h"
 #include "registry/cluster/records.h"
 #include "registry/cluster/registry_clock.h"
@@ -87,6 +88,12 @@ bool OnlyLedgerMoved(const StoredTag& before, const StoredTag& now) {
   return before.stat.created_zxid == now.stat.created_zxid &&
          before.meta_version == now.meta_version && before.node.others == now.node.others &&
          WithLedgerOf(now.tag(), before.tag()) == now.tag();
+}
+
+// Returns whether the state of the ledger's standing in for the store is still of use after an
+// edit.
+bool KeepsStandIn(const TagDefinition& before, const TagDefinition& after) {
+  return after.store == before.store && after.when_store_is_away == StoreAway::kLedger;
 }
 
 }  // namespace
@@ -203,8 +210,7 @@ Status TagStore::Put(const StoredTag& read, TagDefinition after) {
   TagNode node = read.node;
   node.tag = after;
   if (!after.disabled) MarkRetired(node, false);
-  const bool same_store = after.store == read.tag().store;
-  if (!same_store || after.when_store_is_away != StoreAway::kLedger) node.stand_in = {};
+  if (!KeepsStandIn(read.tag(), after)) node.stand_in = {};
   return Overwrite(read, node).WithContext("changing " + TagText(after.name));
 }
 
@@ -280,7 +286,10 @@ Status TagStore::Reform(const TagDefinition& tag, const MetaAsRead& frozen,
     reformed.tag.start = tag.start;
   }
   if (!tag.HasLedger()) reformed.tag.start.reset();
-  const Status edit = unissued ? CheckTag(reformed.tag) : CheckEdit(there->tag(), reformed.tag);
+  if (!KeepsStandIn(there->tag(), reformed.tag)) reformed.stand_in = {};
+  TagDefinition before = there->tag();
+  if (MayBecome(before, reformed.tag)) before.buffer = reformed.tag.buffer;  // by several edits
+  const Status edit = unissued ? CheckTag(reformed.tag) : CheckEdit(before, reformed.tag);
   for (const Status& checked : {edit, MayBeObfuscated(frozen, tag)}) {
     if (!checked.ok()) return Conflict(checked.message());
   }

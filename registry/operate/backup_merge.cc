@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/cat.h"
+#include "common/tag/tag_form.h"
 #include "registry/cluster/reserved.h"
 #include "registry/operate/backup.h"
 #include "registry/operate/restore_memory.h"
@@ -225,7 +226,9 @@ Backup AddKept(Backup known, Backup kept) {
   if (known.root.uuid != kept.root.uuid) return known;
   const auto present = [&known](const TagNode& node) {
     const TagNode* const now = known.Find(node.tag.name);
-    return now != nullptr && FormOf(now->tag) == FormOf(node.tag) ? now : nullptr;
+    if (now == nullptr || FormOf(now->tag) == FormOf(node.tag)) return now;
+    const bool edited = now->tag.MayHaveIssued() && MayBecome(node.tag, now->tag);
+    return edited ? now : nullptr;
   };
   if (HasCutList(known)) kept.tags_known = false;
   std::erase_if(kept.other_tags, present);

@@ -10,6 +10,7 @@
 #include "common/base/cat.h"
 #include "common/tag/numbers_left.h"
 #include "common/tag/tag_fields.h"
+#include "common/tag/tag_form.h"
 #include "common/time/civil_time.h"
 #include "registry/claim/claim_options.h"
 #include "registry/cluster/freeze.h"
@@ -32,6 +33,20 @@ void AddBounds(const Backup& document, WallMs certain, RestoreFacts& facts) {
   for (const WallMs time : reached) {
     if (time > WallMs()) facts.bounds.push_back({time});
   }
+}
+
+// Returns whether edits turn the tag's form into another one, which `later` has.
+bool IsEarlierForm(const TagDefinition& tag, const TagDefinition& later) {
+  return FormOf(tag) != FormOf(later) && MayBecome(tag, later);
+}
+
+// Returns whether the backup shows an edit that the registry has lost, unless an answer defines the
+// tag.
+bool HasLostEdit(const TagDefinition& tag, const RestoreCall& call) {
+  const TagNode* const saved = call.ledgers.Saved(tag.name);
+  const GivenTag* const given = call.answers.Find(tag.name);
+  return saved != nullptr && saved->tag.MayHaveIssued() && IsEarlierForm(tag, saved->tag) &&
+         !(given && given->defined);
 }
 
 // Returns whether the tag has been lifted above the backup, by the gap.
@@ -241,6 +256,8 @@ bool FloorCovers(const Audit& audit, const RestoreFacts& facts) {
 bool TagsCover(const TagListing& listing, const RestoreCall& call) {
   const RestoreAnswers& answers = call.answers;
   if (!CoversBackup(listing, call.ledgers)) return false;
+  const auto has_lost = [&](const StoredTag& stored) { return HasLostEdit(stored.tag(), call); };
+  if (std::ranges::any_of(listing.tags, has_lost)) return false;
   std::map<std::string, TagDefinition> there;
   for (const StoredTag& tag : listing.tags) there[tag.tag().name] = tag.tag();
   const auto covers = [&there](const std::string& tag, int64_t number) {
@@ -272,21 +289,42 @@ void AskOfForms(const Audit& audit, const RestoreCall& call, Questions& open) {
              ", and ids of it may exist; define it as ", known, " has it, with all fields"),
          {AnswerOf(tag.name, "strategy", tag.strategy)}});
   };
+  const auto ask_of_owner = [&open](const TagDefinition& tag) {
+    open.push_back({Cat("a document has tag '", tag.name,
+                        "' with buffer=owner, and the registry has it without; define it with all "
+                        "fields, and with buffer=owner if it had an owner"),
+                    {AnswerOf(tag.name, "strategy", tag.strategy)}});
+  };
   for (const TagDefinition& tag : audit.tags) {
     const bool made = call.ledgers.made.contains(tag.name);
     if (call.ledgers.replaced || made || !tag.MayHaveIssued()) continue;
     const auto saved = fixed.find(tag.name);
-    const GivenTag* const given = call.answers.Find(tag.name);
-    const bool differs = saved != fixed.end() && !HaveForm(saved->second.first, FormOf(tag));
-    if (differs && !(given && given->defined)) ask(tag, "a document", "the registry");
+    if (saved != fixed.end()) {
+      Definitions& issued = saved->second.first;
+      const GivenTag* const given = call.answers.Find(tag.name);
+      const bool asks = !(given && given->defined);
+      const auto alike = [&](const TagDefinition& one) { return LookAlike(tag, one); };
+      const auto is_later = [&](const TagDefinition& one) { return IsEarlierForm(tag, one); };
+      if (std::ranges::any_of(issued, is_later) && std::ranges::all_of(issued, alike)) {
+        // The registry has lost an edit, or the document is of a lost history of the tag.
+        if (asks) ask_of_owner(tag);
+        issued.push_back(tag);  // either form is permitted
+        continue;
+      }
+      const auto is_earlier = [&](const TagDefinition& one) { return MayBecome(one, tag); };
+      if (asks && !std::ranges::all_of(issued, is_earlier)) ask(tag, "a document", "the registry");
+    }
     fixed[tag.name] = {{tag}, "the registry"};
   }
   for (const GivenTag& given : call.answers.tags) {
     const auto known = fixed.find(given.tag.name);
     if (!given.defined || known == fixed.end()) continue;
     const auto& [tags, where] = known->second;
-    const auto same = [&](const TagDefinition& one) { return FormOf(one) == FormOf(given.tag); };
-    if (std::ranges::none_of(tags, same)) ask(tags.front(), "an answer", where);
+    const auto fits = [&](const TagDefinition& one) {
+      const bool edited = one.buffer == TagBuffer::kNone && MayBecome(one, given.tag);
+      return edited || FormOf(one) == FormOf(given.tag);
+    };
+    if (std::ranges::none_of(tags, fits)) ask(tags.front(), "an answer", where);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/log/log.h"
+#include "common/tag/tag_form.h"
 #include "common/tag/tag_name.h"
 #include "registry/cluster/slot.h"
 
@@ -20,10 +21,9 @@ constexpr char kOtherForm[] =
 
 constexpr Milliseconds kCheckNumbersEvery{1'000};
 
-// Returns whether ids of another form than that of `now` may have been issued.
-bool IsForged(const KnownTag& before, const TagDefinition& now) {
-  const TagDefinition& tag = before.node.tag;
-  return !tag.strategy.empty() && tag.MayHaveIssued() && FormOf(tag) != FormOf(now);
+// Returns whether ids may have been issued that look unlike those of `now`.
+bool IsForged(const TagDefinition& before, const TagDefinition& now) {
+  return !before.strategy.empty() && before.MayHaveIssued() && !LookAlike(before, now);
 }
 
 }  // namespace
@@ -203,7 +203,7 @@ std::optional<KnownTag> TagFollower::Judge(const std::string& name,
     known.state = KnownTag::State::kUnreadable;
     return known;
   }
-  if (!tag->deleted && !IsForged(known, tag->tag))
+  if (!tag->deleted && !IsForged(known.node.tag, tag->tag))
     return KnownTag{.node = WithoutLedger(*tag, known)};
   known.state = KnownTag::State::kLost;
   return known;

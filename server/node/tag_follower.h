@@ -42,8 +42,8 @@ namespace firn {
 //  4. While the registry is unreachable, tags are served as before.
 //  5. A tag is lost if its node is missing although it was read or cached before. It is refused,
 //     and an error is logged: only a defect or a loss of data removes nodes, and another server may
-//     issue the tag's numbers from now on. A tag is also lost if it reappears in another form
-//     (FormOf) although ids of the old form may have been issued, because no edit can do that. A
+//     issue the tag's numbers from now on. A tag is also lost if it reappears in a form whose
+//     ids look different (LookAlike), although ids of the old form may have been issued. A
 //     deleted tag without issued ids counts as undefined. A definition counts as new, changed or
 //     lost only after the root node and the tag's own node were read after one sync, and the root
 //     node is whole (KnownRoot).

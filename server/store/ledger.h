@@ -61,8 +61,9 @@ struct LedgerPlace {
 //  7. Nothing is written while the cluster is frozen. No range is taken while the tag is disabled
 //     or deleted.
 //  8. A request for a range contains the form of the tag (FormOf). The node must have that form in
-//     the version on which the set is based; otherwise the request is refused. No edit changes the
-//     form of a tag whose ledger has moved, so all numbers of a tag are issued in one form. Giving
+//     the version on which the set is based; otherwise the request is refused. Once the ledger has
+//     moved, an edit can change the form only by giving the tag an owner (MayBecome). So no number
+//     is issued in two forms, and a server that has not read the edit gets no more numbers. Giving
 //     back does not compare forms.
 //  9. The ledger stands in for a store only if the node, in the version on which the set is based,
 //     permits that. The node must also record that this store has returned a range of a counter

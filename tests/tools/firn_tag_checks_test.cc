@@ -2,6 +2,7 @@
 
 #include "registry/cluster/records.h"
 #include "registry/cluster/slot.h"
+#include "registry/cluster/tag_node.h"
 #include "tests/tools/firn_cluster_fixture.h"
 
 namespace firn {
@@ -182,6 +183,35 @@ TEST_F(FirnClusterTest, RefusesWhatARunningServerOfVersion01DoesNotSupport) {
   EXPECT_EQ(Firn({"tags", "set", "ticket", "buffer=owner"}).exit_code, 2);
   FirnJson({"tags", "set", "ticket", "buffer=owner", "--force"});
   FirnJson({"tags", "set", "ticket", "step=7"});
+}
+
+TEST_F(FirnClusterTest, GivesAUsedTagAnOwnerOnceEachListedServerReports) {
+  Init();
+  FirnJson({"tags", "create", "order", "strategy=segment", "buffer=none"});
+  const std::string node = R"({"strategy":"segment","buffer":"none","high":101})";
+  Break(TagPath("order"), node);
+  Announce({.phase = ServerPhase::kReady,
+            .stores = {{"registry", true}},
+            .strategies = {"dated", "segment", "snowflake"}});
+  const std::string silent =
+      std::string(kProvidersPath) + "/" + ProviderNodeName({.address = "h:2"});
+  Put(Write::Create(silent, "?", Lifetime::kPersistent));
+  const std::vector<std::string> edit{"tags", "set", "order", "buffer=owner"};
+  const Finished refused = Firn(edit);
+  EXPECT_EQ(refused.exit_code, 2) << refused.out;
+  EXPECT_NE(refused.err.find("server h:2 does not report whether it supports buffer = owner; try "
+                             "again, or upgrade or stop it first"),
+            std::string::npos)
+      << refused.err;
+  EXPECT_EQ(Firn({"tags", "set", "order", "step=7"}).exit_code, 0) << "no other edit needs it";
+  Put(Write::Erase(silent, Write::kAnyVersion));
+  FirnJson(edit);
+  Break(TagPath("order"), node);
+  Put(Write::Create(silent, "?", Lifetime::kPersistent));
+  std::vector<std::string> forced = edit;
+  forced.push_back("--force");
+  FirnJson(forced);
+  EXPECT_EQ(Firn({"tags", "set", "order", "buffer=none"}).exit_code, 2);
 }
 
 }  // namespace

@@ -59,21 +59,30 @@ struct Reporting {
   ProviderReport report;
 };
 
-// Returns the reports of running servers that list their stores.
-Result<std::vector<Reporting>> ReadReports(BlockingCoordinator& registry) {
-  std::vector<Reporting> reports;
+// The listed servers: the reports of those that list their stores, and the addresses of the others.
+struct Listed {
+  std::vector<Reporting> reports{};
+  std::vector<std::string> silent{};
+};
+
+Result<Listed> ReadReports(BlockingCoordinator& registry) {
+  Listed listed;
   const auto names = registry.List(std::string(kProvidersPath));
-  if (names.code() == Code::kNotFound) return reports;
+  if (names.code() == Code::kNotFound) return listed;
   if (!names.ok()) return names.status().WithContext("listing the servers");
   for (const std::string& name : *names) {
     const auto provider = ParseProviderNodeName(name);
     const auto node = registry.Read(std::string(kProvidersPath) + "/" + name);
-    if (!provider.ok() || !node.ok()) continue;  // foreign, or the server has just stopped
-    auto report = ParseReport(node->data);
-    if (!report.ok() || report->stores.empty()) continue;
-    reports.push_back({provider->address, *std::move(report)});
+    // Foreign, or the server has just stopped.
+    if (!provider.ok() || node.code() == Code::kNotFound) continue;
+    auto report = node.ok() ? ParseReport(node->data) : node.status();
+    if (report.ok() && !report->stores.empty()) {
+      listed.reports.push_back({provider->address, *std::move(report)});
+    } else {
+      listed.silent.push_back(provider->address);
+    }
   }
-  return reports;
+  return listed;
 }
 
 std::string NamesOf(const std::set<std::string>& names) {
@@ -143,6 +152,15 @@ Status CheckTagOn(const ProviderReport& report, const TagDefinition& tag) {
   return CheckStore(report, tag);
 }
 
+// Returns whether the edit gives an owner to a tag whose numbers may have been issued.
+bool GetsOwner(const std::vector<StoredTag>& present, const TagDefinition& tag) {
+  return tag.buffer == TagBuffer::kOwner &&
+         std::ranges::any_of(present, [&tag](const StoredTag& stored) {
+           const TagDefinition& before = stored.tag();
+           return before.name == tag.name && before.buffer != tag.buffer && before.MayHaveIssued();
+         });
+}
+
 // Returns a note for a segment tag whose text contains a date: its counter does not restart.
 std::string DateNote(const TagDefinition& tag) {
   if (tag.strategy != "segment" || tag.text.find("{date") == std::string::npos) return {};
@@ -173,9 +191,16 @@ Result<Output> Done(Output output) {
 
 Status CheckServable(BlockingCoordinator& registry, const std::vector<StoredTag>& present,
                      const std::vector<TagDefinition>& tags) {
-  FIRN_ASSIGN(const std::vector<Reporting> reports, ReadReports(registry));
+  FIRN_ASSIGN(const Listed listed, ReadReports(registry));
+  const auto& [reports, silent] = listed;
   bool unchecked = false;
   for (const TagDefinition& tag : tags) {
+    const bool gets_owner = GetsOwner(present, tag);
+    if (gets_owner && !silent.empty()) {
+      return Invalid(Cat("tag ", Quoted(tag.name), ": server ", silent.front(),
+                         " does not report whether it supports buffer = owner; try again, or "
+                         "upgrade or stop it first; --force skips this check"));
+    }
     const bool as_before =
         std::any_of(present.begin(), present.end(), [&tag](const StoredTag& stored) {
           const TagDefinition& before = stored.tag();
@@ -185,7 +210,7 @@ Status CheckServable(BlockingCoordinator& registry, const std::vector<StoredTag>
                  before.plugins == tag.plugins && before.disabled == tag.disabled &&
                  before.when_store_is_away == tag.when_store_is_away;
         });
-    if (as_before || tag.disabled) continue;
+    if (as_before || (tag.disabled && !gets_owner)) continue;
     unchecked |= reports.empty() && (tag.store != "registry" || !tag.plugins.empty());
     for (const auto& [address, report] : reports) {
       const Status servable = CheckTagOn(report, tag);

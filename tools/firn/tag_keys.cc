@@ -74,6 +74,8 @@ std::string RulesOf(const TagField& field) {
   if (!otherwise.empty() && otherwise != "0") text += Cat("default ", otherwise, "; ");
   if (field.key == "start") return text + "only ever raised";
   if (field.key == "plugins") return text + "obfuscate may change only before the first id";
+  if (field.key == "buffer")
+    return text + "may change; once an id may have been issued, owner only from none, and for good";
   return text + (field.fixed ? "fixed once an id may have been issued" : "may change");
 }
 

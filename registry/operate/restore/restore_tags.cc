@@ -7,6 +7,7 @@
 
 #include "common/base/cat.h"
 #include "common/tag/numbers_left.h"
+#include "common/tag/tag_form.h"
 #include "registry/cluster/registry_clock.h"
 #include "registry/cluster/tag_store.h"
 #include "registry/operate/restore_command.h"
@@ -45,7 +46,8 @@ Status Reform(TagStore& store, const TagDefinition& tag, const MetaAsRead& froze
 
 // Restores the form in the backup for tags with known numbers: the registry may contain the form
 // before the last edit, or the form of a mistaken `firn init`. Does the same for an unused tag that
-// servers know in that form, because they would refuse another one.
+// servers know in that form, because they would refuse another one. Takes no used tag's owner away,
+// and gives an owner to a used tag only if an earlier run has made it.
 Status ReformByBackup(TagStore& store, const std::vector<GivenTag>& said, const LedgerFacts& facts,
                       const MetaAsRead& frozen) {
   for (const TagNode& node : facts.backup->tags) {
@@ -54,7 +56,11 @@ Status ReformByBackup(TagStore& store, const std::vector<GivenTag>& said, const 
     if (!node.tag.HasLedger() || std::ranges::any_of(said, defines)) continue;
     const bool issued = node.tag.MayHaveIssued() || ReportedOf(name, facts.reports).value_or(0) > 0;
     const Result<StoredTag> there = store.Read(name);
-    const bool unused = facts.ServersKnow(node.tag) && there.ok() && !there->tag().MayHaveIssued();
+    const bool used = there.ok() && there->tag().MayHaveIssued();
+    const bool made = facts.made.contains(name);
+    if (used && (MayBecome(node.tag, there->tag()) || (!made && LookAlike(node.tag, there->tag()))))
+      continue;
+    const bool unused = facts.ServersKnow(node.tag) && there.ok() && !used;
     if (issued || unused) FIRN_TRY(Reform(store, node.tag, frozen, facts));
   }
   return {};

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "common/tag/tag_fields.h"
+#include "common/tag/tag_form.h"
 #include "tests/support/fuzz/random_tag.h"
 
 namespace firn {
@@ -81,19 +82,49 @@ TEST(TagDefinitionTest, OnlyTheZoneOfADatedTagMayChangeOnceNumbersAreIssued) {
   EXPECT_FALSE(CheckEdit(other, moved).ok());
 }
 
-TEST(TagDefinitionTest, FixesABufferThatIsOrWasOwner) {
+TEST(TagDefinitionTest, BufferBecomesOwnerOnlyFromNoneAndStaysOwner) {
   const auto edit = [](TagBuffer from, TagBuffer to) {
     TagDefinition before = Segment(), after = Segment();
     before.high = after.high = 5;
     before.buffer = from;
     after.buffer = to;
-    EXPECT_EQ(FormOf(before) == FormOf(after), CheckEdit(before, after).ok());
+    EXPECT_EQ(FormOf(before) == FormOf(after),
+              (from == TagBuffer::kOwner) == (to == TagBuffer::kOwner));
     return CheckEdit(before, after).message();
   };
   EXPECT_EQ(edit(TagBuffer::kDouble, TagBuffer::kNone), "");
   EXPECT_THAT(edit(TagBuffer::kDouble, TagBuffer::kOwner), HasSubstr("buffer: fixed"));
-  EXPECT_THAT(edit(TagBuffer::kNone, TagBuffer::kOwner), HasSubstr("buffer: fixed"));
+  EXPECT_EQ(edit(TagBuffer::kNone, TagBuffer::kOwner), "");
   EXPECT_THAT(edit(TagBuffer::kOwner, TagBuffer::kDouble), HasSubstr("buffer: fixed"));
+  EXPECT_THAT(edit(TagBuffer::kOwner, TagBuffer::kNone), HasSubstr("buffer: fixed"));
+}
+
+// The servers that still serve the tag without an owner may take numbers from the store before.
+TEST(TagDefinitionTest, ATagDoesNotGetAnOwnerTogetherWithAnotherStore) {
+  TagDefinition before = Segment(), after = Segment();
+  before.high = after.high = 5;
+  before.buffer = TagBuffer::kNone;
+  after.buffer = TagBuffer::kOwner;
+  after.store = "main";
+  EXPECT_THAT(CheckEdit(before, after).message(), HasSubstr("buffer: cannot become owner"));
+  before.store = "main";
+  EXPECT_EQ(CheckEdit(before, after), Status());
+}
+
+TEST(TagDefinitionTest, ATagMayBecomeOneWithAnOwnerAndNotTheReverse) {
+  const TagBuffer buffers[] = {TagBuffer::kDouble, TagBuffer::kNone, TagBuffer::kOwner};
+  for (const TagBuffer from : buffers) {
+    for (const TagBuffer to : buffers) {
+      TagDefinition before = Segment(), after = Segment();
+      before.buffer = from;
+      after.buffer = to;
+      after.store = "main";
+      EXPECT_EQ(MayBecome(before, after), from != TagBuffer::kOwner || to == TagBuffer::kOwner);
+      EXPECT_TRUE(LookAlike(before, after));
+      after.text = "n{id}";
+      EXPECT_FALSE(MayBecome(before, after) || LookAlike(before, after));
+    }
+  }
 }
 
 TEST(TagDefinitionTest, AcceptsEveryRandomSample) {

@@ -350,6 +350,13 @@ TEST(BackupMergeTest, AServersDocumentKeepsBothFormsOfATag) {
   ASSERT_EQ(both.other_tags.size(), 1u);
   EXPECT_NE(both.tags[1].tag.text, both.other_tags[0].tag.text);
 
+  TagDefinition& user = known.tags[1].tag;
+  user.text = "u{id}", user.buffer = TagBuffer::kOwner;
+  EXPECT_TRUE(AddKept(known, kept).other_tags.empty()) << "it has read that the tag got an owner";
+  user.high = 0;
+  EXPECT_EQ(AddKept(known, kept).tags[1].tag.buffer, TagBuffer::kDouble) << "the used form";
+  user = {.name = "user", .strategy = "segment", .high = 40};
+
   known.root.default_strategy = "snowflake";
   EXPECT_EQ(AddKept(known, kept).tags, both.tags) << "contradictory settings";
   EXPECT_EQ(AddKept(known, kept).root.default_strategy, "snowflake");

@@ -120,6 +120,21 @@ TEST(RestorePolicyTest, ABackupIsCoveredByTagsLiftedAboveItByTheGap) {
   EXPECT_FALSE(covers({.tags = {TagInRegistry(LedgerTag("order", 6'000))}, .faults = {}}));
   EXPECT_TRUE(covers({.tags = {TagInRegistry(LedgerTag("order", 6'001))}, .faults = {}}));
 
+  TagDefinition owned = LedgerTag("order", 5'001);
+  owned.buffer = TagBuffer::kOwner;
+  LedgerFacts edited{.wanted_gap = 1'000};
+  edited.backup.emplace().tags = {SavedTag(owned)};
+  owned.high = 6'001;
+  EXPECT_TRUE(TagsCover({.tags = {TagInRegistry(owned)}, .faults = {}}, {.ledgers = edited}));
+  EXPECT_FALSE(TagsCover({.tags = {TagInRegistry(LedgerTag("order", 6'001))}, .faults = {}},
+                         {.ledgers = edited}))
+      << "the registry lost the edit";
+  RestoreCall answered{.ledgers = edited};
+  answered.answers.tags = {{LedgerTag("order", 0)}};
+  EXPECT_TRUE(
+      TagsCover({.tags = {TagInRegistry(LedgerTag("order", 6'001))}, .faults = {}}, answered))
+      << "an answer says that there was none";
+
   // The operator gave the number above a later report, because the gap left no room.
   LedgerFacts given{.wanted_gap = 1'000, .starts = {{"order", 5'500}}};
   given.backup.emplace();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include <gmock/gmock.h>
 
@@ -233,6 +234,53 @@ TEST(RestoreQuestionsTest, AsksForTheFormOfATagWhoseIdsMayExistInTwoForms) {
   audit.tags.clear();
   call.answers.tags = {{LedgerTag("order", 0)}};
   EXPECT_THAT(told(), HasSubstr("an answer has tag 'order' in another form than a document"));
+}
+
+// The document is from before the edit that gave the tag its owner.
+TEST(RestoreQuestionsTest, KeepsAnOwnerUnlessAnAnswerTakesItAway) {
+  TagDefinition present = LedgerTag("order", 5'001), saved = present;
+  present.buffer = TagBuffer::kOwner;
+  saved.buffer = TagBuffer::kNone;
+  Audit audit = RestoredCluster().audit;
+  audit.tags = {present};
+  RestoreCall call;
+  call.ledgers.backup.emplace().tags = {SavedTag(saved)};
+  const auto told = [&] { return CheckSettings(audit, call, {}).message(); };
+  EXPECT_EQ(told(), "");
+  call.answers.tags = {{present}};
+  EXPECT_EQ(told(), "");
+  call.answers.tags = {{saved}};
+  EXPECT_THAT(told(), HasSubstr("an answer has tag 'order' in another form than the registry"));
+}
+
+// The registry has lost the edit that gave the tag its owner, or the document is of an earlier tag
+// with this name.
+TEST(RestoreQuestionsTest, AsksWhetherATagHasAnOwnerIfOnlyADocumentShowsIt) {
+  for (const TagBuffer buffer : {TagBuffer::kNone, TagBuffer::kDouble}) {
+    TagDefinition present = LedgerTag("order", 5'001);
+    present.buffer = buffer;
+    for (const int64_t high : {501, 9'001}) {
+      TagDefinition saved = LedgerTag("order", high);
+      Audit audit = RestoredCluster().audit;
+      audit.tags = {present};
+      RestoreCall call;
+      Backup& backup = call.ledgers.backup.emplace();
+      backup.tags = {SavedTag(saved)};  // of a document from before the edit
+      saved.buffer = TagBuffer::kOwner;
+      backup.other_tags = {SavedTag(saved)};
+      const auto told = [&] { return CheckSettings(audit, call, {}).message(); };
+      for (const bool merged : {true, false}) {
+        if (!merged) backup.tags = std::exchange(backup.other_tags, {});
+        call.answers = {};
+        EXPECT_THAT(told(), HasSubstr("a document has tag 'order' with buffer=owner, and the "
+                                      "registry has it without"));
+        for (const TagDefinition& answer : {present, saved}) {
+          call.answers.tags = {{answer}};
+          EXPECT_EQ(told(), "");
+        }
+      }
+    }
+  }
 }
 
 TEST(RestoreQuestionsTest, NamesATagThatOnlyAnAnswerKnows) {

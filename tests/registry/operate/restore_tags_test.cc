@@ -159,6 +159,57 @@ TEST_F(RestoreTagsTest, ALateReportLiftsATagOnceAsFarAsAnEarlierOneWouldHave) {
   }
 }
 
+// An answer can give the tag the owner that the registry has lost.
+TEST_F(RestoreTagsTest, OnlyAnAnswerGivesAUsedTagAnOwner) {
+  MetaAsRead root = *ReadMeta(registry_);
+  root.meta.frozen = true;
+  root.version = *BeginEra(registry_, root.meta, root.version, entropy_);
+  for (const TagBuffer present : {TagBuffer::kDouble, TagBuffer::kNone, TagBuffer::kOwner}) {
+    TagDefinition there{.name = "order", .strategy = "segment", .high = 501};
+    there.buffer = present;
+    TagDefinition other = there;
+    other.buffer = present == TagBuffer::kOwner ? TagBuffer::kNone : TagBuffer::kOwner;
+    const auto restored = [&](const std::vector<GivenTag>& said) {
+      EXPECT_TRUE(registry_
+                      .Multi({Write::Set(TagPath("order"), *WriteTagNode({.tag = there}),
+                                         Write::kAnyVersion)})
+                      .status.ok());
+      LedgerFacts facts{.reports = {{{}, {.high = {{"order", 5'000}}}}}, .wanted_gap = 1'000};
+      if (said.empty()) facts.backup.emplace().tags = {{.tag = other}};
+      std::vector<RestoredTag> changes;
+      const Status done = RestoreTags(registry_, root, said, facts, changes);
+      EXPECT_TRUE(done.ok()) << done;
+      EXPECT_GT(Tag("order").tag().high, 5'000);
+      return Tag("order").tag().buffer;
+    };
+    for (const int64_t high : {0, 501, 9'001}) {
+      other.high = high;
+      EXPECT_EQ(restored({}), present) << high;
+    }
+    if (present == TagBuffer::kOwner) continue;
+    other.high = 0;
+    EXPECT_EQ(restored({{.tag = other}}), TagBuffer::kOwner);
+  }
+}
+
+TEST_F(RestoreTagsTest, ALaterRunGivesATagThatAnEarlierOneHasMadeItsOwner) {
+  MetaAsRead root = *ReadMeta(registry_);
+  root.meta.frozen = true;
+  root.version = *BeginEra(registry_, root.meta, root.version, entropy_);
+  TagDefinition tag{.name = "made", .strategy = "segment", .high = 5'001};
+  for (const TagBuffer buffer : {TagBuffer::kDouble, TagBuffer::kOwner}) {
+    tag.buffer = buffer;
+    LedgerFacts facts{.wanted_gap = 1'000, .plan = "p"};
+    facts.backup.emplace().tags = {{.tag = tag}};
+    std::vector<RestoredTag> changes;
+    const Status restored = RestoreTags(registry_, root, {}, facts, changes);
+    ASSERT_TRUE(restored.ok()) << restored;
+    EXPECT_EQ(Tag("made").tag().buffer, buffer);
+    EXPECT_GE(Tag("made").tag().NextBegin(), 6'001);
+    tag.high = 5'501;
+  }
+}
+
 // An unused tag may get another strategy, and an older document still has its start.
 TEST_F(RestoreTagsTest, MakesATagWithoutALedgerThatAnOlderDocumentHasWithAStart) {
   Backup older{.composed = true};

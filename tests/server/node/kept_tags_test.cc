@@ -154,6 +154,36 @@ TEST_F(KeptTagsTest, RefusesACachedTagThatReturnsInAnotherForm) {
   EXPECT_NE(Ask("default").find("another form"), std::string::npos);
 }
 
+// Only a rollback of the registry takes the owner away. The ids of the tag look the same.
+TEST_F(KeptTagsTest, ServesATagThatGotAnOwnerOrLostIt) {
+  TagDefinition order = Tag("order", "segment");
+  order.high = 101;
+  const auto put = [&](TagBuffer buffer) {
+    order.buffer = buffer;
+    const Write write =
+        Write::Set(TagPath("order"), *WriteTagNode({.tag = order}), Write::kAnyVersion);
+    ASSERT_TRUE(operator_.Multi({write}).status.ok());
+  };
+  for (const bool restarts : {false, true}) {
+    const std::string name = restarts ? "while it is stopped" : "while it runs";
+    const auto pass = [&](bool with) {
+      if (with) Start();
+      Pass(Milliseconds(200));
+    };
+    EXPECT_TRUE(restarts || store_.Create(Tag("order", "segment")).ok());
+    memory_.files.clear();
+    put(TagBuffer::kNone);
+    pass(true);
+    EXPECT_EQ(Ask("order"), "issued") << name;
+    put(TagBuffer::kOwner);
+    pass(restarts);
+    EXPECT_EQ(Ask("order"), "issued") << name;
+    put(TagBuffer::kNone);
+    pass(restarts);
+    EXPECT_EQ(Ask("order"), "issued") << name;
+  }
+}
+
 // A server prints this for an operator, even if it has never served the tag.
 TEST_F(KeptTagsTest, ReportsALostTagAsItWasKnown) {
   TagDefinition order = Tag("order", "segment");

@@ -289,6 +289,46 @@ TEST_F(TagOwnersTest, AnUnreachableOwnerIsNotKnown) {
   ExpectKnown(other->owners, *other->tag, true);
 }
 
+// An edit from buffer = none, while a call waits for the store's answer.
+TEST_F(TagOwnersTest, ATagThatGetsAnOwnerGivesTheStoresLateAnswerToNoCall) {
+  TagDefinition raw = OrderDefinition();
+  raw.name = "raw";
+  raw.high = 101;
+  raw.buffer = TagBuffer::kNone;
+  ledger_.permits = true;
+  ledger_.next = raw.high;
+  Server& one = *servers_.begin()->second;
+  int redefined = 0;
+  one.tags.OnRedefined([&](const std::string& tag) { redefined += tag == "raw" ? 1 : 0; });
+  const std::shared_ptr<Strategy> before = *one.tags.Make(raw);
+  IssueCall early;
+  early.Begin({.count = 1});
+  ASSERT_EQ(before->Issue(early), Verdict::kWait);
+  ASSERT_EQ(ledger_.questions.back().tag.name, "raw");
+
+  raw.buffer = TagBuffer::kOwner;
+  one.tags.Saw("raw", TagNode{.tag = raw});
+  EXPECT_EQ(redefined, 1);
+  ASSERT_EQ(before->Issue(early), Verdict::kRefused);
+  EXPECT_EQ(early.refusal().reason, Reason::kNotReady);
+  EXPECT_EQ(early.refusal().retry_after_ms, 1);
+  ledger_.permits = false;
+  for (const auto& [address, server] : servers_) {
+    server->tag = std::dynamic_pointer_cast<Ordered>(*server->tags.Make(raw));
+    ASSERT_NE(server->tag, nullptr);
+  }
+  int64_t last = raw.high;
+  Pass(Milliseconds(9'000));  // the store answers
+  for (int round = 0; round < 3; ++round) {
+    for (const auto& [address, server] : servers_) {
+      const int64_t number = One(*server);
+      EXPECT_GT(number, last) << address;
+      last = number;
+    }
+  }
+  EXPECT_EQ(one.tags.status("raw")->wasted, 1);
+}
+
 TEST_F(TagOwnersTest, AProgramThatOthersCannotReachTakesNoPart) {
   const TagOwners alone(operator_, servers_.begin()->second->entropy, clock_, {});
   EXPECT_EQ(alone.Check().code(), Code::kInvalid);
