@@ -8,7 +8,9 @@ Redis's protocol, and where the owner is killed or stopped also over HTTP and in
 must have larger numbers than all calls that had ended before it began.
 """
 
+import collections
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -229,6 +231,36 @@ def edited_tag(drill):
     cluster.patiently("a command finds a fault", drill.nothing_is_wrong)
 
 
+def edited_from_none(drill):
+    """Two operators give the tag an owner while callers take numbers from ZooKeeper; a server is stopped meanwhile, and another
+    one cannot reach ZooKeeper. Then the owner is killed."""
+    _, cut_off, stopped = drill.members
+    stopped.signal(signal.SIGKILL)
+    stopped.process.wait()
+    cut_off.to_zookeeper.cut()
+    cluster.patiently("no number is given", drill.served)
+    edited = []
+    edits = [threading.Thread(target=lambda: edited.append(drill.does("tags", "set", TAG, "buffer=owner"))) for _ in range(2)]
+    since = time.monotonic()
+    for operator in edits:
+        operator.start()
+    for operator in edits:
+        operator.join()
+    assert any(edited), "no edit was permitted"
+    drill.settled()
+    others = [caller for caller in drill.callers if caller.member not in (cut_off, stopped)]
+    cluster.patiently("the owner gives no numbers", lambda: all(caller.answered_at > since + 1 for caller in others))
+    stopped.start()
+    cut_off.to_zookeeper.mend()
+    stopped.await_ready()
+    cluster.patiently("not every server gives numbers", drill.all_serve)
+    refused = collections.Counter(re.search("DRAINING|NOT_READY|STORE_DOWN|$", said)[0] for said in drill.refusals(since))
+    print(f"    refused: {dict(refused)}", flush=True)
+    assert not drill.does("tags", "set", TAG, "buffer=none"), "the owner was taken away"
+    killed_owner(drill, times=1)
+    cluster.patiently("a command finds a fault", drill.nothing_is_wrong)
+
+
 def encrypted(drill):
     """The servers require TLS and certificates, also of each other; the owner is killed."""
     killed_owner(drill, times=1)
@@ -310,7 +342,7 @@ def busy_zookeeper(drill):
 
 
 SCENARIOS = [killed_owner, paused_owner, isolated_owner, disconnected_owner, full_owner, drained_owner,
-             stopped_together, restarted_zookeeper, killed_zookeeper_leader, stepped_clock, edited_tag,
+             stopped_together, restarted_zookeeper, killed_zookeeper_leader, stepped_clock, edited_tag, edited_from_none,
              rolled_back, cloned_owner, stored_in_redis, encrypted, first_use, busy_zookeeper]
 
 

@@ -101,6 +101,9 @@ class Drill:
                           f"step_max={STEP_MAX}"]
         if scenario == "first_use":
             self.makes_tag = ["set", "default_strategy=counter"]
+        if scenario == "edited_from_none":
+            self.makes_tag[5] = "buffer=none"
+            flags.append("--issue_wait_ms=2500")  # each number needs a write to ZooKeeper
         if scenario == "stored_in_redis":
             self.redis = redis_bursts.Redis(folder)
             stores = os.path.join(folder, "stores.ini")
@@ -121,11 +124,14 @@ class Drill:
             self.tls = ssl.create_default_context(cafile=files["ca"])
             self.tls.load_cert_chain(cert, key)
         made = ClockedCluster if scenario == "stepped_clock" else cluster.Cluster
-        self.cluster = made(server, program, folder, flags=flags, wired=scenario in ("isolated_owner", "disconnected_owner"),
+        wired = scenario in ("isolated_owner", "disconnected_owner", "edited_from_none")
+        self.cluster = made(server, program, folder, flags=flags, wired=wired,
                             zookeeper=Ensemble if scenario == "killed_zookeeper_leader" else cluster.ZooKeeper)
         self.kinds = [Caller, Caller]  # of each server's callers
         if scenario in ("killed_owner", "drained_owner", "stopped_together"):
             self.kinds += [HttpCaller, PipelinedCaller]
+        if scenario == "edited_from_none":
+            self.kinds = [HttpCaller, PipelinedCaller]  # INCRBY is refused with buffer=none
         self.program = program
 
     def __enter__(self):

@@ -229,6 +229,8 @@ void SegmentOperator::EditRest(TagDefinition& tag) {
     tag.disabled = !tag.disabled;
   } else if (tag.strategy == "dated" && OneIn(2)) {
     tag.zone = AnyZone();
+  } else if (ordered_ && tag.name == "raw" && OneIn(2)) {
+    tag.buffer = TagBuffer::kOwner;
   } else if (IsUnservable(tag) && OneIn(2)) {
     Correct(tag);
   } else if (tag.strategy == "segment" && !IsRisingTag(tag.name) && OneIn(4)) {
