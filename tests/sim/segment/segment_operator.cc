@@ -347,8 +347,6 @@ bool SegmentOperator::Restore(bool document, bool completely) {
   shared_.periods.NoteClock();
   shared_.registry_clock.SetRight();  // as the command requires
   shared_.periods.NoteClock();
-  SegmentRestorer::Known known{.tags = last_, .deleted = taken_away_, .older = older_};
-  if (document) known.document = document_;
   Connect();
   if (!before_) {
     before_ = store_->ReadAll().value();
@@ -356,6 +354,9 @@ bool SegmentOperator::Restore(bool document, bool completely) {
     for (const auto& [name, tag] : last_)
       if (shared_.oracle.Highest(name) > 0) issued_.insert(name);
   }
+  SegmentRestorer::Known known{
+      .tags = last_, .deleted = taken_away_, .older = older_, .issued = issued_};
+  if (document) known.document = document_;
   if (!restorer_.Restore(known, completely)) return false;
   Connect();
   Adopt(known);

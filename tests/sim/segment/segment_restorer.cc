@@ -257,11 +257,11 @@ void SegmentRestorer::Define(const TagDefinition& tag, std::vector<std::string>&
 }
 
 // Answers with the definition in the registry, which an operator sees. Returns false if the users
-// have numbers in the form of the operator's last definition.
+// had numbers before the first run: these have the form of the operator's last definition.
 bool SegmentRestorer::AnswerAsTheRegistry(const std::string& tag,
                                           std::vector<std::string>& answers) {
   const std::optional<Node> node = shared_.tree.Peek(TagPath(tag));
-  if (!node || shared_.oracle.Highest(tag) > 0) return false;
+  if (!node || known_->issued.contains(tag)) return false;
   Define(ReadTagNode(tag, node->data)->tag, answers);
   defined_.erase(tag);
   return true;

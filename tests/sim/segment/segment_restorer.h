@@ -28,6 +28,7 @@ class SegmentRestorer {
     std::map<std::string, TagDefinition> deleted{};  // likewise
     std::optional<Backup> document{};                // of the registry at the loss
     std::vector<Backup> older{};                     // other documents
+    std::set<std::string> issued{};                  // tags with numbers before the first run
   };
 
   // Restores the registry, perhaps incompletely unless `completely`. Returns whether it is
