@@ -209,11 +209,11 @@ void FindMovedFixedFields(const TagDefinition& before, const TagDefinition& afte
     faults.push_back({std::string(field), "fixed once an id may have been issued (\"" + from +
                                               "\", not \"" + to + "\"); create another tag"});
   };
-  // This edit is safe: with buffer = none, no server has numbers of the tag in memory, and the
-  // ledger gives no more to a server that has not read the edit.
+  // This edit is safe: servers that serve the tag with buffer = none have none of its numbers in
+  // memory, and the registry gives no more to a server that has not read the edit.
   const bool gets_owner = before.buffer == TagBuffer::kNone && after.buffer == TagBuffer::kOwner;
-  if (gets_owner && before.store != after.store)
-    faults.push_back({"buffer", "cannot become owner in the edit that changes the store"});
+  if (gets_owner && (before.store != "registry" || after.store != "registry"))
+    faults.push_back({"buffer", "can become owner only while the store is the registry"});
   for (const TagField& field : TagFields()) {
     if (gets_owner && field.key == "buffer") continue;
     const std::string from = FieldText(field, before), to = FieldText(field, after);

@@ -107,7 +107,7 @@ Status CheckTag(const TagDefinition& tag);
 
 // Checks whether `after` may replace `before` in the registry. Beyond CheckTag(after): name and
 // ledger do not change, `start` is not lowered and, once an id may have been issued, the form does
-// not change, except that buffer = none becomes owner in the same store. Lists all faults at once.
+// not change, except that buffer = none becomes owner in the registry. Lists all faults at once.
 Status CheckEdit(const TagDefinition& before, const TagDefinition& after);
 
 }  // namespace firn

@@ -19,6 +19,8 @@
 namespace firn {
 namespace {
 
+using Definitions = std::vector<TagDefinition>;
+
 // Adds a document's bounds with their machine ids, so that these are marked as used, or retired if
 // the bound is implausible. Also adds, without machine ids, the highest plausible bound and the
 // times that ids have reached.
@@ -40,13 +42,15 @@ bool IsEarlierForm(const TagDefinition& tag, const TagDefinition& later) {
   return FormOf(tag) != FormOf(later) && MayBecome(tag, later);
 }
 
-// Returns whether the backup shows an edit that the registry has lost, unless an answer defines the
+// Returns whether a document shows an edit that the registry has lost, unless an answer defines the
 // tag.
 bool HasLostEdit(const TagDefinition& tag, const RestoreCall& call) {
-  const TagNode* const saved = call.ledgers.Saved(tag.name);
   const GivenTag* const given = call.answers.Find(tag.name);
-  return saved != nullptr && saved->tag.MayHaveIssued() && IsEarlierForm(tag, saved->tag) &&
-         !(given && given->defined);
+  if (!call.ledgers.backup || (given && given->defined)) return false;
+  const Definitions saved = call.ledgers.backup->DefinitionsOf(tag.name);
+  return std::ranges::any_of(saved, [&tag](const TagDefinition& one) {
+    return one.MayHaveIssued() && IsEarlierForm(tag, one);
+  });
 }
 
 // Returns whether the tag has been lifted above the backup, by the gap.
@@ -72,8 +76,6 @@ bool CoversBackup(const TagListing& listing, const LedgerFacts& facts) {
   return std::ranges::all_of(facts.backup->tags,
                              [&](const TagNode& node) { return lifted.contains(node.tag.name); });
 }
-
-using Definitions = std::vector<TagDefinition>;
 
 bool HaveForm(const Definitions& definitions, const std::string& form) {
   return std::ranges::all_of(definitions,
@@ -284,16 +286,18 @@ void AskOfForms(const Audit& audit, const RestoreCall& call, Questions& open) {
     }
   }
   const auto ask = [&open](const TagDefinition& tag, const char* other, const char* known) {
+    std::vector<std::string> answers{AnswerOf(tag.name, "strategy", tag.strategy)};
+    if (tag.buffer == TagBuffer::kOwner) answers.push_back(AnswerOf(tag.name, "buffer", "owner"));
     open.push_back(
         {Cat(other, " has tag '", tag.name, "' in another form than ", known,
              ", and ids of it may exist; define it as ", known, " has it, with all fields"),
-         {AnswerOf(tag.name, "strategy", tag.strategy)}});
+         std::move(answers)});
   };
   const auto ask_of_owner = [&open](const TagDefinition& tag) {
-    open.push_back({Cat("a document has tag '", tag.name,
-                        "' with buffer=owner, and the registry has it without; define it with all "
-                        "fields, and with buffer=owner if it had an owner"),
-                    {AnswerOf(tag.name, "strategy", tag.strategy)}});
+    open.push_back(
+        {Cat("a document has tag '", tag.name, "' with buffer=owner, and the registry with buffer=",
+             BufferName(tag.buffer), "; say which one it had, with all other fields"),
+         {AnswerOf(tag.name, "strategy", tag.strategy), AnswerOf(tag.name, "buffer", "VALUE")}});
   };
   for (const TagDefinition& tag : audit.tags) {
     const bool made = call.ledgers.made.contains(tag.name);
@@ -320,10 +324,7 @@ void AskOfForms(const Audit& audit, const RestoreCall& call, Questions& open) {
     const auto known = fixed.find(given.tag.name);
     if (!given.defined || known == fixed.end()) continue;
     const auto& [tags, where] = known->second;
-    const auto fits = [&](const TagDefinition& one) {
-      const bool edited = one.buffer == TagBuffer::kNone && MayBecome(one, given.tag);
-      return edited || FormOf(one) == FormOf(given.tag);
-    };
+    const auto fits = [&](const TagDefinition& one) { return MayBecome(one, given.tag); };
     if (std::ranges::none_of(tags, fits)) ask(tags.front(), "an answer", where);
   }
 }

@@ -8,6 +8,7 @@
 #include "common/base/cat.h"
 #include "common/base/files.h"
 #include "common/log/log.h"
+#include "common/tag/tag_form.h"
 
 namespace firn {
 namespace {
@@ -26,6 +27,18 @@ Status Replace(const std::string& path, const std::string& text) {
 }
 
 }  // namespace
+
+bool IsForged(const TagDefinition& before, const TagDefinition& now) {
+  return !before.strategy.empty() && before.MayHaveIssued() && !LookAlike(before, now);
+}
+
+void NoteLostOwner(const TagDefinition& before, const TagDefinition& now) {
+  if (!before.MayHaveIssued() || MayBecome(before, now) || !LookAlike(before, now)) return;
+  LogError("owner_lost").With("tag", now.name)
+      << "tag " << now.name
+      << " has lost its owner: the registry went back, or a restore left the owner out. If its "
+         "numbers must rise over all servers, give it an owner again, as for any existing tag";
+}
 
 TagNode WithoutLedger(TagNode node, const KnownTag& before) {
   const bool used = node.tag.high > 0 || before.node.tag.high > 0;

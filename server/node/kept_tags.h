@@ -19,6 +19,12 @@ namespace firn {
 // tag.
 TagNode WithoutLedger(TagNode node, const KnownTag& before);
 
+// Returns whether ids may have been issued that look unlike those of `now`.
+bool IsForged(const TagDefinition& before, const TagDefinition& now);
+
+// Logs if the tag has lost its owner. No edit takes it away.
+void NoteLostOwner(const TagDefinition& before, const TagDefinition& now);
+
 // The ledgers of a cluster's tags that this server has read. In a registry that loses no data, high
 // + returned never falls. A reading with a lower sum is ignored, unless its `high` is above all
 // known numbers.

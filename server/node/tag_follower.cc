@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "common/log/log.h"
-#include "common/tag/tag_form.h"
 #include "common/tag/tag_name.h"
 #include "registry/cluster/slot.h"
 
@@ -20,11 +19,6 @@ constexpr char kOtherForm[] =
     "another tag";
 
 constexpr Milliseconds kCheckNumbersEvery{1'000};
-
-// Returns whether ids may have been issued that look unlike those of `now`.
-bool IsForged(const TagDefinition& before, const TagDefinition& now) {
-  return !before.strategy.empty() && before.MayHaveIssued() && !LookAlike(before, now);
-}
 
 }  // namespace
 
@@ -245,10 +239,14 @@ void TagFollower::Forget(const std::string& name) {
   served_.Forget(name, root_.meta()->default_strategy);
 }
 
-// Rule 5. Marks known tags whose nodes are missing as lost.
+// Rule 5. Marks known tags whose nodes are missing as lost, and notes lost owners.
 void TagFollower::NoteLost(KnownTags& read) {
   for (const auto& [name, before] : known_.tags) {
-    if (read.tags.contains(name)) continue;
+    const auto now = read.tags.find(name);
+    if (now != read.tags.end()) {
+      NoteLostOwner(before.node.tag, now->second.node.tag);
+      continue;
+    }
     if (watch_.cut()) {
       read.tags[name] = before;
       continue;

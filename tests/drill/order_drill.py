@@ -256,6 +256,7 @@ def edited_from_none(drill):
     cluster.patiently("not every server gives numbers", drill.all_serve)
     refused = collections.Counter(re.search("DRAINING|NOT_READY|STORE_DOWN|$", said)[0] for said in drill.refusals(since))
     print(f"    refused: {dict(refused)}", flush=True)
+    assert not refused[""], "calls were refused for another reason"
     assert not drill.does("tags", "set", TAG, "buffer=none"), "the owner was taken away"
     killed_owner(drill, times=1)
     cluster.patiently("a command finds a fault", drill.nothing_is_wrong)

@@ -44,24 +44,26 @@ Status Reform(TagStore& store, const TagDefinition& tag, const MetaAsRead& froze
   return store.Reform(tag, frozen, tag.HasLedger() && known > 1 ? known : 0);
 }
 
-// Restores the form in the backup for tags with known numbers: the registry may contain the form
-// before the last edit, or the form of a mistaken `firn init`. Does the same for an unused tag that
-// servers know in that form, because they would refuse another one. Takes no used tag's owner away,
-// and gives an owner to a used tag only if an earlier run has made it.
+// Returns whether the tag gets the form in the backup. It does if ids are known: the registry may
+// contain the form before the last edit, or that of a mistaken `firn init`. It also does if it is
+// unused, and servers know it in the backup's form: they would refuse another one. If only the
+// owner differs, a used tag keeps or gets it, but gets it only if an earlier run has made the tag.
+bool TakesForm(const TagDefinition& there, const TagDefinition& saved, const LedgerFacts& facts) {
+  const bool used = there.MayHaveIssued();
+  const bool shown = saved.MayHaveIssued() || (!used && facts.ServersKnow(saved));
+  if (!LookAlike(there, saved)) return shown || ReportedOf(saved.name, facts.reports) > 0;
+  return used ? facts.made.contains(saved.name) && MayBecome(there, saved) : shown;
+}
+
 Status ReformByBackup(TagStore& store, const std::vector<GivenTag>& said, const LedgerFacts& facts,
                       const MetaAsRead& frozen) {
   for (const TagNode& node : facts.backup->tags) {
     const std::string& name = node.tag.name;
     const auto defines = [&](const GivenTag& one) { return one.defined && one.tag.name == name; };
     if (!node.tag.HasLedger() || std::ranges::any_of(said, defines)) continue;
-    const bool issued = node.tag.MayHaveIssued() || ReportedOf(name, facts.reports).value_or(0) > 0;
     const Result<StoredTag> there = store.Read(name);
-    const bool used = there.ok() && there->tag().MayHaveIssued();
-    const bool made = facts.made.contains(name);
-    if (used && (MayBecome(node.tag, there->tag()) || (!made && LookAlike(node.tag, there->tag()))))
-      continue;
-    const bool unused = facts.ServersKnow(node.tag) && there.ok() && !used;
-    if (issued || unused) FIRN_TRY(Reform(store, node.tag, frozen, facts));
+    if (there.ok() && !TakesForm(there->tag(), node.tag, facts)) continue;
+    FIRN_TRY(Reform(store, node.tag, frozen, facts));
   }
   return {};
 }

@@ -99,16 +99,18 @@ TEST(TagDefinitionTest, BufferBecomesOwnerOnlyFromNoneAndStaysOwner) {
   EXPECT_THAT(edit(TagBuffer::kOwner, TagBuffer::kNone), HasSubstr("buffer: fixed"));
 }
 
-// The servers that still serve the tag without an owner may take numbers from the store before.
-TEST(TagDefinitionTest, ATagDoesNotGetAnOwnerTogetherWithAnotherStore) {
-  TagDefinition before = Segment(), after = Segment();
-  before.high = after.high = 5;
-  before.buffer = TagBuffer::kNone;
-  after.buffer = TagBuffer::kOwner;
-  after.store = "main";
-  EXPECT_THAT(CheckEdit(before, after).message(), HasSubstr("buffer: cannot become owner"));
-  before.store = "main";
-  EXPECT_EQ(CheckEdit(before, after), Status());
+// Servers that have not read the edit may still get numbers from a store.
+TEST(TagDefinitionTest, ATagGetsAnOwnerOnlyWhileItsStoreIsTheRegistry) {
+  for (const auto& [from, to] :
+       {std::pair("registry", "main"), std::pair("main", "registry"), std::pair("main", "main")}) {
+    TagDefinition before = Segment(), after = Segment();
+    before.high = after.high = 5;
+    before.buffer = TagBuffer::kNone;
+    after.buffer = TagBuffer::kOwner;
+    before.store = from;
+    after.store = to;
+    EXPECT_THAT(CheckEdit(before, after).message(), HasSubstr("buffer: can become owner only"));
+  }
 }
 
 TEST(TagDefinitionTest, ATagMayBecomeOneWithAnOwnerAndNotTheReverse) {

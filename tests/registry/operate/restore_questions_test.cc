@@ -251,6 +251,7 @@ TEST(RestoreQuestionsTest, KeepsAnOwnerUnlessAnAnswerTakesItAway) {
   EXPECT_EQ(told(), "");
   call.answers.tags = {{saved}};
   EXPECT_THAT(told(), HasSubstr("an answer has tag 'order' in another form than the registry"));
+  EXPECT_THAT(told(), HasSubstr("order.buffer=owner"));
 }
 
 // The registry has lost the edit that gave the tag its owner, or the document is of an earlier tag
@@ -273,7 +274,8 @@ TEST(RestoreQuestionsTest, AsksWhetherATagHasAnOwnerIfOnlyADocumentShowsIt) {
         if (!merged) backup.tags = std::exchange(backup.other_tags, {});
         call.answers = {};
         EXPECT_THAT(told(), HasSubstr("a document has tag 'order' with buffer=owner, and the "
-                                      "registry has it without"));
+                                      "registry with buffer="));
+        EXPECT_THAT(told(), HasSubstr("--set=order.buffer=VALUE"));
         for (const TagDefinition& answer : {present, saved}) {
           call.answers.tags = {{answer}};
           EXPECT_EQ(told(), "");

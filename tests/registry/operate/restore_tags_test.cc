@@ -186,9 +186,12 @@ TEST_F(RestoreTagsTest, OnlyAnAnswerGivesAUsedTagAnOwner) {
       other.high = high;
       EXPECT_EQ(restored({}), present) << high;
     }
-    if (present == TagBuffer::kOwner) continue;
     other.high = 0;
-    EXPECT_EQ(restored({{.tag = other}}), TagBuffer::kOwner);
+    if (present != TagBuffer::kOwner) {
+      EXPECT_EQ(restored({{.tag = other}}), TagBuffer::kOwner);
+    }
+    there.high = 0;
+    EXPECT_EQ(restored({}), present) << "no document shows numbers, so it may be the earlier one";
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "common/log/log.h"
 #include "tests/server/node/tag_follower_rig.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
@@ -154,8 +155,8 @@ TEST_F(KeptTagsTest, RefusesACachedTagThatReturnsInAnotherForm) {
   EXPECT_NE(Ask("default").find("another form"), std::string::npos);
 }
 
-// Only a rollback of the registry takes the owner away. The ids of the tag look the same.
-TEST_F(KeptTagsTest, ServesATagThatGotAnOwnerOrLostIt) {
+// Only a rollback of the registry, or a restore, takes the owner away.
+TEST_F(KeptTagsTest, ServesATagThatGotOrLostAnOwner) {
   TagDefinition order = Tag("order", "segment");
   order.high = 101;
   const auto put = [&](TagBuffer buffer) {
@@ -178,9 +179,18 @@ TEST_F(KeptTagsTest, ServesATagThatGotAnOwnerOrLostIt) {
     put(TagBuffer::kOwner);
     pass(restarts);
     EXPECT_EQ(Ask("order"), "issued") << name;
-    put(TagBuffer::kNone);
-    pass(restarts);
-    EXPECT_EQ(Ask("order"), "issued") << name;
+    for (const TagBuffer without : {TagBuffer::kNone, TagBuffer::kDouble}) {
+      put(TagBuffer::kOwner);
+      pass(restarts);
+      static int logged;
+      logged = 0;
+      SendLogTo([](const LogEntry& entry) { logged += entry.event == "owner_lost" ? 1 : 0; });
+      put(without);
+      pass(restarts);
+      SendLogTo(nullptr);
+      EXPECT_EQ(logged, 1) << name;
+      EXPECT_EQ(Ask("order"), "issued") << name;
+    }
   }
 }
 

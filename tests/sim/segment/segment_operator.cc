@@ -354,9 +354,8 @@ bool SegmentOperator::Restore(bool document, bool completely) {
     for (const auto& [name, tag] : last_)
       if (shared_.oracle.Highest(name) > 0) issued_.insert(name);
   }
-  SegmentRestorer::Known known{
-      .tags = last_, .deleted = taken_away_, .older = older_, .issued = issued_};
-  if (document) known.document = document_;
+  const SegmentRestorer::Known known{
+      last_, taken_away_, document ? std::optional(document_) : std::nullopt, older_, issued_};
   if (!restorer_.Restore(known, completely)) return false;
   Connect();
   Adopt(known);
@@ -364,12 +363,8 @@ bool SegmentOperator::Restore(bool document, bool completely) {
 }
 
 void SegmentOperator::Adopt(const SegmentRestorer::Known& known) {
-  RestoreSources from{.last = last_,
-                      .deleted = taken_away_,
-                      .documents = known.older,
-                      .before = std::move(*before_),
-                      .issued = issued_,
-                      .defined = restorer_.defined()};
+  RestoreSources from{last_,   taken_away_,        known.older, std::move(*before_),
+                      issued_, restorer_.defined()};
   if (known.document) from.documents.push_back(*known.document);
   const TagListing listing = store_->ReadAll().value();
   // Other mutants must be caught by their own violations.
