@@ -211,9 +211,13 @@ void FindMovedFixedFields(const TagDefinition& before, const TagDefinition& afte
   };
   // This edit is safe: servers that serve the tag with buffer = none have none of its numbers in
   // memory, and the registry gives no more to a server that has not read the edit.
-  const bool gets_owner = before.buffer == TagBuffer::kNone && after.buffer == TagBuffer::kOwner;
-  if (gets_owner && (before.store != "registry" || after.store != "registry"))
-    faults.push_back({"buffer", "can become owner only while the store is the registry"});
+  const bool gets_owner = before.strategy == "segment" && before.buffer != TagBuffer::kOwner &&
+                          after.buffer == TagBuffer::kOwner;
+  if (gets_owner && (before.buffer != TagBuffer::kNone || before.store != "registry" ||
+                     after.store != "registry"))
+    faults.push_back({"buffer",
+                      "once an id may have been issued, owner only after an edit to buffer=none "
+                      "store=registry, and in that store"});
   for (const TagField& field : TagFields()) {
     if (gets_owner && field.key == "buffer") continue;
     const std::string from = FieldText(field, before), to = FieldText(field, after);

@@ -286,9 +286,13 @@ Status TagStore::Reform(const TagDefinition& tag, const MetaAsRead& frozen,
     reformed.tag.start = tag.start;
   }
   if (!tag.HasLedger()) reformed.tag.start.reset();
-  if (!KeepsStandIn(there->tag(), reformed.tag)) reformed.stand_in = {};
   TagDefinition before = there->tag();
-  if (MayBecome(before, reformed.tag)) before.buffer = reformed.tag.buffer;  // by several edits
+  if (!unissued && before.MayHaveIssued() && MayBecome(before, tag)) {  // the tag gets an owner
+    before.buffer = tag.buffer;
+    before.when_store_is_away = StoreAway::kRefuse;
+    reformed.tag = before;
+  }
+  if (!KeepsStandIn(there->tag(), reformed.tag)) reformed.stand_in = {};
   const Status edit = unissued ? CheckTag(reformed.tag) : CheckEdit(before, reformed.tag);
   for (const Status& checked : {edit, MayBeObfuscated(frozen, tag)}) {
     if (!checked.ok()) return Conflict(checked.message());

@@ -62,7 +62,7 @@ struct LedgerPlace {
 //     or deleted.
 //  8. A request for a range contains the form of the tag (FormOf). The node must have that form in
 //     the version on which the set is based; otherwise the request is refused. Once the ledger has
-//     moved, an edit can change the form only by giving the tag an owner (MayBecome). So no number
+//     moved, an edit can change the form only by giving the tag an owner (CheckEdit). So no number
 //     is issued in two forms, and a server that has not read the edit gets no more numbers. Giving
 //     back does not compare forms.
 //  9. The ledger stands in for a store only if the node, in the version on which the set is based,

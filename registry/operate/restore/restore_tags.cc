@@ -50,9 +50,10 @@ Status Reform(TagStore& store, const TagDefinition& tag, const MetaAsRead& froze
 // owner differs, a used tag keeps or gets it, but gets it only if an earlier run has made the tag.
 bool TakesForm(const TagDefinition& there, const TagDefinition& saved, const LedgerFacts& facts) {
   const bool used = there.MayHaveIssued();
+  const bool made = facts.made.contains(saved.name);
   const bool shown = saved.MayHaveIssued() || (!used && facts.ServersKnow(saved));
-  if (!LookAlike(there, saved)) return shown || ReportedOf(saved.name, facts.reports) > 0;
-  return used ? facts.made.contains(saved.name) && MayBecome(there, saved) : shown;
+  if (LookAlike(there, saved)) return used ? made && MayBecome(there, saved) : shown;
+  return shown || ((!used || made) && ReportedOf(saved.name, facts.reports) > 0);
 }
 
 Status ReformByBackup(TagStore& store, const std::vector<GivenTag>& said, const LedgerFacts& facts,

@@ -188,11 +188,32 @@ TEST_F(RestoreTagsTest, OnlyAnAnswerGivesAUsedTagAnOwner) {
     }
     other.high = 0;
     if (present != TagBuffer::kOwner) {
+      other.disabled = true;
       EXPECT_EQ(restored({{.tag = other}}), TagBuffer::kOwner);
+      EXPECT_FALSE(Tag("order").tag().disabled) << "other settings stay";
+      other.disabled = false;
     }
     there.high = 0;
     EXPECT_EQ(restored({}), present) << "no document shows numbers, so it may be the earlier one";
   }
+}
+
+// A server reports the tag, and the document is from before the edit of its text.
+TEST_F(RestoreTagsTest, AUsedTagKeepsItsFormIfADocumentHasItUnusedInAnotherForm) {
+  MetaAsRead root = *ReadMeta(registry_);
+  root.meta.frozen = true;
+  root.version = *BeginEra(registry_, root.meta, root.version, entropy_);
+  TagDefinition there{.name = "order", .strategy = "segment", .text = "n{id}", .high = 501};
+  ASSERT_TRUE(
+      registry_
+          .Multi({Write::Set(TagPath("order"), *WriteTagNode({.tag = there}), Write::kAnyVersion)})
+          .status.ok());
+  LedgerFacts facts{.reports = {{{}, {.high = {{"order", 501}}}}}, .wanted_gap = 1'000};
+  facts.backup.emplace().tags = {{.tag = {.name = "order", .strategy = "segment"}}};
+  std::vector<RestoredTag> changes;
+  const Status done = RestoreTags(registry_, root, {}, facts, changes);
+  EXPECT_TRUE(done.ok()) << done;
+  EXPECT_EQ(Tag("order").tag().text, "n{id}");
 }
 
 TEST_F(RestoreTagsTest, ALaterRunGivesATagThatAnEarlierOneHasMadeItsOwner) {
