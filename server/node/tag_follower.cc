@@ -1,6 +1,7 @@
 #include "server/node/tag_follower.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -137,7 +138,8 @@ TagFollower::Doubts TagFollower::FindDoubts() {
   const auto& nodes = watch_.nodes();
   for (const auto& [component, node] : nodes) {
     const Result<std::string> name = DecodeTagName(component);
-    if (name.ok() && !known_.tags.contains(*name)) doubts.news |= !deleted_.contains(*name);
+    if (name.ok() && !known_.tags.contains(*name))
+      doubts.news |= !IsDeleted(*name, Parse(*name, node.data));
   }
   for (const auto& [name, known] : known_.tags) {
     const auto node = nodes.find(EncodeTagName(name));
@@ -172,11 +174,12 @@ KnownTags TagFollower::ReadAll() {
       Forget(*name);
       continue;
     }
-    deleted_.erase(*name);
     read.tags[*name] = ReadOne(*name, tag, seen);
   }
   RaiseHighest(seen);
-  std::erase_if(parsed_, [&read](const auto& one) { return !read.tags.contains(one.first); });
+  std::erase_if(parsed_, [this](const auto& one) {
+    return !watch_.nodes().contains(EncodeTagName(one.first));
+  });
   return read;
 }
 
@@ -232,8 +235,7 @@ bool TagFollower::IsDeleted(const std::string& name, const Result<TagNode>& tag)
 }
 
 void TagFollower::Forget(const std::string& name) {
-  const bool known = known_.tags.erase(name) > 0 || served_.knows(name);
-  if (!deleted_.insert(name).second || !known) return;
+  if (known_.tags.erase(name) == 0 && !served_.knows(name)) return;
   LogInfo("tag_deleted").With("tag", name) << "tag " << name << " was deleted";
   if (on_deleted_) on_deleted_(name);
   served_.Forget(name, root_.meta()->default_strategy);
@@ -251,8 +253,7 @@ void TagFollower::NoteLost(KnownTags& read) {
       read.tags[name] = before;
       continue;
     }
-    const bool news = before.state != KnownTag::State::kLost;
-    if (news && on_seen_) on_seen_(name, std::nullopt);
+    if (before.state != KnownTag::State::kLost && on_seen_) on_seen_(name, std::nullopt);
     read.tags[name] = {.state = KnownTag::State::kLost, .node = before.node};
     served_.Refuse(name, TagState::kLost, Gone());
   }
@@ -306,8 +307,7 @@ void TagFollower::OnLoaded(Result<KnownTags> kept) {
 void TagFollower::UseCachedTags() {
   const bool asked = coordinator_.session() != 0;
   const bool read = root_.whole() && watch_.whole();
-  if (read || now_ - *began_ < (asked ? kPatienceWithSession : kPatience)) return;
-  if (!kept_) return;
+  if (read || !kept_ || now_ - *began_ < (asked ? kPatienceWithSession : kPatience)) return;
   LogWarning("tags_from_cache") << (root_.why_not().empty() ? "the registry is unreachable"
                                                             : root_.why_not())
                                 << ": tags are served by the definitions that were read last";

@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -205,7 +204,6 @@ class TagFollower {
   bool keeping_ = false;
   bool kept_at_stop_ = false;  // whether the last attempt after a failure was made
   bool whole_ = false;
-  std::set<std::string> deleted_;  // deleted tags that have been forgotten
   ServedTags served_;
   std::shared_ptr<const Ledgers> highest_ = std::make_shared<Ledgers>();
   std::shared_ptr<const Definitions> unserved_ = std::make_shared<Definitions>();

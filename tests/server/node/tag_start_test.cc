@@ -1,4 +1,4 @@
-// The definitions of a start, while the registry loses them.
+// Definitions that a server reads while the registry loses data.
 
 #include <functional>
 #include <memory>
@@ -37,6 +37,26 @@ TEST_F(TagStartTest, TakesNoEmptyFolderForTheTagsOfAStart) {
   EXPECT_FALSE(follower_->whole());
   EXPECT_NE(Ask("default").find("has not read"), std::string::npos) << Ask("default");
   follower_.reset();
+}
+
+// The older tree contains the tag as it was before its deletion.
+TEST_F(TagStartTest, TakesNoDeletedTagFromAnOlderTree) {
+  ASSERT_TRUE(store_.Create(Tag("order", "segment")).ok());
+  const MemoryTree::Image older = tree_.Save();
+  const std::string uuid = UuidOf();
+  MetaAsRead meta = *ReadMeta(operator_);
+  meta.meta.reason = "edited since";
+  ASSERT_TRUE(SetMeta(operator_, meta).ok());
+  Pass(Milliseconds(200));
+  ASSERT_TRUE(store_.Delete("order").ok());
+  Pass(Milliseconds(200));
+  ASSERT_EQ(Ask("order"), "unknown");
+  const int made = made_;
+  tree_.Load(older);
+  Pass(Milliseconds(3'000));
+  EXPECT_NE(follower_->root_trouble().find("older"), std::string::npos);
+  EXPECT_EQ(made_, made) << "the tag is served";
+  EXPECT_EQ(memory_.files[uuid].find("order"), std::string::npos) << memory_.files[uuid];
 }
 
 }  // namespace
