@@ -14,6 +14,13 @@ TagDefinition WithoutLedger(TagDefinition tag) {
   return tag;
 }
 
+// Returns the registry's definition with the owner that an answer gave the tag.
+TagDefinition WithOwner(TagDefinition tag) {
+  tag.buffer = TagBuffer::kOwner;
+  tag.when_store_is_away = StoreAway::kRefuse;
+  return tag;
+}
+
 bool MayHave(const TagDefinition& tag, const RestoreSources& from) {
   const auto is_same = [&tag](const TagDefinition& source) {
     return WithoutLedger(source) == WithoutLedger(tag);
@@ -22,8 +29,9 @@ bool MayHave(const TagDefinition& tag, const RestoreSources& from) {
   const auto deleted = from.deleted.find(tag.name);
   if (last != from.last.end() && is_same(last->second)) return true;
   if (deleted != from.deleted.end() && is_same(deleted->second)) return true;
+  const bool owned = last != from.last.end() && last->second.buffer == TagBuffer::kOwner;
   for (const StoredTag& stored : from.before.tags) {
-    if (is_same(stored.tag())) return true;
+    if (is_same(stored.tag()) || (owned && is_same(WithOwner(stored.tag())))) return true;
   }
   if (from.defined.contains(tag.name)) return false;
   return std::ranges::any_of(from.documents, [&](const Backup& document) {
