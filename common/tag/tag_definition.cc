@@ -216,8 +216,8 @@ void FindMovedFixedFields(const TagDefinition& before, const TagDefinition& afte
   if (gets_owner && (before.buffer != TagBuffer::kNone || before.store != "registry" ||
                      after.store != "registry"))
     faults.push_back({"buffer",
-                      "once an id may have been issued, owner only after an edit to buffer=none "
-                      "store=registry, and in that store"});
+                      "cannot become owner in this edit, because an id may have been issued; first "
+                      "set buffer=none store=registry, then buffer=owner with the same store"});
   for (const TagField& field : TagFields()) {
     if (gets_owner && field.key == "buffer") continue;
     const std::string from = FieldText(field, before), to = FieldText(field, after);

@@ -106,8 +106,9 @@ std::vector<TagFault> FaultsOf(const TagDefinition& tag);
 Status CheckTag(const TagDefinition& tag);
 
 // Checks whether `after` may replace `before` in the registry. Beyond CheckTag(after): name and
-// ledger do not change, `start` is not lowered and, once an id may have been issued, the form does
-// not change, except that buffer = none becomes owner in the registry. Lists all faults at once.
+// ledger do not change, `start` is not lowered and, once an id may have been issued, the form
+// (FormOf) does not change. Exception: a tag with store = registry may change from buffer = none
+// to owner. Lists all faults at once.
 Status CheckEdit(const TagDefinition& before, const TagDefinition& after);
 
 }  // namespace firn

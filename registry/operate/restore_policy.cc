@@ -295,8 +295,9 @@ void AskOfForms(const Audit& audit, const RestoreCall& call, Questions& open) {
   };
   const auto ask_of_owner = [&open](const TagDefinition& tag) {
     open.push_back(
-        {Cat("a document has tag '", tag.name, "' with buffer=owner, and the registry with buffer=",
-             BufferName(tag.buffer), "; say which one it had, with all other fields"),
+        {Cat("a document has tag '", tag.name,
+             "' with buffer=owner, but the registry has it with buffer=", BufferName(tag.buffer),
+             "; define it with the buffer that it had last, and with all other fields"),
          {AnswerOf(tag.name, "strategy", tag.strategy), AnswerOf(tag.name, "buffer", "VALUE")}});
   };
   for (const TagDefinition& tag : audit.tags) {

@@ -142,7 +142,7 @@ Status CheckAnswersRaise(const Audit& audit, const RestoreCall& call);
 //
 // * The cluster is lost, and no document contains its settings, its claim window, or its tags.
 // * The registry, a document or an answer give a tag another form than its ids may have. If only
-//   the registry shows an owner, nothing is asked; if only a document does, either form is right.
+//   the registry shows an owner, nothing is asked; if only a document does, either answer fits.
 // * Documents show different definitions of a tag, or shares of machine ids for leases, that the
 //   restore needs, and none of them is known to be later.
 Status CheckSettings(const Audit& audit, const RestoreCall& call, const RestoreArguments& ran);

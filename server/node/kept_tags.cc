@@ -36,8 +36,8 @@ void NoteLostOwner(const TagDefinition& before, const TagDefinition& now) {
   if (!before.MayHaveIssued() || MayBecome(before, now) || !LookAlike(before, now)) return;
   LogError("owner_lost").With("tag", now.name)
       << "tag " << now.name
-      << " has lost its owner: the registry went back, or a restore left the owner out. Its "
-         "numbers may not rise over all servers until an edit gives it an owner again";
+      << " has lost buffer=owner: the registry lost data, or a restore left the setting out. "
+         "Numbers of the tag can be out of order until an edit sets buffer=owner again";
 }
 
 TagNode WithoutLedger(TagNode node, const KnownTag& before) {

@@ -19,10 +19,10 @@ namespace firn {
 // tag.
 TagNode WithoutLedger(TagNode node, const KnownTag& before);
 
-// Returns whether ids may have been issued that look unlike those of `now`.
+// Returns whether ids of `before` may have been issued that look unlike those of `now`.
 bool IsForged(const TagDefinition& before, const TagDefinition& now);
 
-// Logs if the tag has lost its owner. No edit takes it away.
+// Logs an error if `before` has buffer = owner and `now` does not: no edit removes an owner.
 void NoteLostOwner(const TagDefinition& before, const TagDefinition& now);
 
 // The ledgers of a cluster's tags that this server has read. In a registry that loses no data, high

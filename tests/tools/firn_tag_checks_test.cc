@@ -200,7 +200,7 @@ TEST_F(FirnClusterTest, GivesAUsedTagAnOwnerOnceEachListedServerReports) {
   const Finished refused = Firn(edit);
   EXPECT_EQ(refused.exit_code, 2) << refused.out;
   EXPECT_NE(refused.err.find("server h:2 does not report whether it supports buffer = owner; try "
-                             "again, or upgrade or stop it first"),
+                             "again, upgrade or stop that server, or skip"),
             std::string::npos)
       << refused.err;
   EXPECT_EQ(Firn({"tags", "set", "order", "step=7"}).exit_code, 0) << "no other edit needs it";

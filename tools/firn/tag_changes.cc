@@ -198,8 +198,8 @@ Status CheckServable(BlockingCoordinator& registry, const std::vector<StoredTag>
     const bool gets_owner = GetsOwner(present, tag);
     if (gets_owner && !silent.empty()) {
       return Invalid(Cat("tag ", Quoted(tag.name), ": server ", silent.front(),
-                         " does not report whether it supports buffer = owner; try again, or "
-                         "upgrade or stop it first; --force skips this check"));
+                         " does not report whether it supports buffer = owner; try again, "
+                         "upgrade or stop that server, or skip this check with --force"));
     }
     const bool as_before =
         std::any_of(present.begin(), present.end(), [&tag](const StoredTag& stored) {

@@ -33,7 +33,7 @@ constexpr KeyWords kWords[] = {
     {"prefetch_at", "percentage of a range that is used before the next one is fetched"},
     {"buffer",
      "double; none: each number is fetched from the store; owner: numbers rise over the whole "
-     "cluster. To or from owner only before the first id"},
+     "cluster"},
     {"when_store_is_away",
      "what to do while the store is unreachable: `refuse` requests, or take ranges from the "
      "registry's `ledger`"},
@@ -75,7 +75,9 @@ std::string RulesOf(const TagField& field) {
   if (field.key == "start") return text + "only ever raised";
   if (field.key == "plugins") return text + "obfuscate may change only before the first id";
   if (field.key == "buffer")
-    return text + "may change; once an id may have been issued, owner only from none, and for good";
+    return text +
+           "may change; once an id may have been issued, to owner only from none with "
+           "store=registry, and never from owner";
   return text + (field.fixed ? "fixed once an id may have been issued" : "may change");
 }
 

@@ -58,8 +58,8 @@ Status LiftAbove(BlockingCoordinator& registry, const std::vector<ProviderReport
 //     get the form in `said`. A tag also gets the form in the documents if the documents or the
 //     reports show numbers of it and the registry does not, or if it is unused and servers know it
 //     in that form. Tags that an earlier run has made can be changed, too. A used tag keeps its
-//     owner (buffer = owner), and gets one only by `said` or if an earlier run has made it.
-//     kConflict: a tag may have issued ids in another form.
+//     owner (buffer = owner). It gets an owner only if `said` gives it one, or if an earlier run
+//     has made the tag. kConflict: a tag may have issued ids in another form.
 //  2. The ledger of every segment tag is lifted (LiftLedgers).
 //  3. Missing tags of `said` are created, above their start and the known ledgers plus the gap.
 //     Tags that exist are lifted to the start in `said`.

@@ -93,7 +93,7 @@ TEST(TagDefinitionTest, BufferBecomesOwnerOnlyFromNoneAndStaysOwner) {
     return CheckEdit(before, after).message();
   };
   EXPECT_EQ(edit(TagBuffer::kDouble, TagBuffer::kNone), "");
-  EXPECT_THAT(edit(TagBuffer::kDouble, TagBuffer::kOwner), HasSubstr("an edit to buffer=none"));
+  EXPECT_THAT(edit(TagBuffer::kDouble, TagBuffer::kOwner), HasSubstr("first set buffer=none"));
   EXPECT_EQ(edit(TagBuffer::kNone, TagBuffer::kOwner), "");
   EXPECT_THAT(edit(TagBuffer::kOwner, TagBuffer::kDouble), HasSubstr("buffer: fixed"));
   EXPECT_THAT(edit(TagBuffer::kOwner, TagBuffer::kNone), HasSubstr("buffer: fixed"));
@@ -110,7 +110,7 @@ TEST(TagDefinitionTest, ATagGetsAnOwnerOnlyWhileItsStoreIsTheRegistry) {
     before.store = from;
     after.store = to;
     EXPECT_THAT(CheckEdit(before, after).message(),
-                HasSubstr("an edit to buffer=none store=registry"));
+                HasSubstr("first set buffer=none store=registry"));
   }
 }
 

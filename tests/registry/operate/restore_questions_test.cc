@@ -273,8 +273,8 @@ TEST(RestoreQuestionsTest, AsksWhetherATagHasAnOwnerIfOnlyADocumentShowsIt) {
       for (const bool merged : {true, false}) {
         if (!merged) backup.tags = std::exchange(backup.other_tags, {});
         call.answers = {};
-        EXPECT_THAT(told(), HasSubstr("a document has tag 'order' with buffer=owner, and the "
-                                      "registry with buffer="));
+        EXPECT_THAT(told(), HasSubstr("a document has tag 'order' with buffer=owner, but the "
+                                      "registry has it with buffer="));
         EXPECT_THAT(told(), HasSubstr("--set=order.buffer=VALUE"));
         for (const TagDefinition& answer : {present, saved}) {
           call.answers.tags = {{answer}};
