@@ -159,13 +159,16 @@ TEST_F(KeptTagsTest, RefusesACachedTagThatReturnsInAnotherForm) {
 TEST_F(KeptTagsTest, ServesATagThatGotOrLostAnOwner) {
   TagDefinition order = Tag("order", "segment");
   order.high = 101;
+  bool restarts = false;
   const auto put = [&](TagBuffer buffer) {
+    if (restarts) follower_.reset();
     order.buffer = buffer;
     const Write write =
         Write::Set(TagPath("order"), *WriteTagNode({.tag = order}), Write::kAnyVersion);
     ASSERT_TRUE(operator_.Multi({write}).status.ok());
   };
-  for (const bool restarts : {false, true}) {
+  for (const bool stopped : {false, true}) {
+    restarts = stopped;
     const std::string name = restarts ? "while it is stopped" : "while it runs";
     const auto pass = [&](bool with) {
       if (with) Start();
